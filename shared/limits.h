@@ -1,0 +1,59 @@
+/* Every size and time that is not a configuration key. DESIGN: bounds are named once, here or under `limits:`. */
+#pragma once
+
+/* Names and text. Sizes of arrays include the terminating NUL. */
+#define HOST_TEXT_SIZE 256       /* RFC 1035 section 2.3.4: 253 octets of text; rounded up */
+#define POLICY_NAME_SIZE 64
+#define RULE_TEXT_SIZE 320       /* host, ports and resolves_to of one rule, as shown to people */
+#define POLICY_MESSAGE_SIZE 512
+#define ADDRESS_TEXT_SIZE 64     /* "[v6]:port", IPv4-mapped forms included */
+
+/* Fixed descriptor numbers in every child. 0 and 1 are /dev/null, 2 is the log. */
+#define CHILD_CHANNEL_FD 3
+#define CHILD_COUNTERS_FD 4      /* memfd of this child's counters, workers only */
+#define CHILD_LISTENER_FD_FIRST 16
+#define CHILD_LISTENER_FD_END 64 /* numbers below it are never a session's: the filter of the worker rests on that */
+#define LISTENERS_MAX (CHILD_LISTENER_FD_END - CHILD_LISTENER_FD_FIRST)
+
+/* Messages. The credit is what fits a SEQPACKET buffer of the default wmem_max with a descriptor each. */
+#define WORKER_CREDIT 128        /* asks in flight per worker */
+#define CHANNEL_BUFFER_BYTES (4 << 20)
+#define MESSAGES_PER_WAKEUP 64   /* a busy channel must not starve the others */
+
+/* Resolving and dialling (RFC 8305 for the two delays). */
+#define LOOKUP_ADDRESSES_MAX 16
+#define DIAL_ADDRESSES_MAX 8
+#define DIAL_ATTEMPT_DELAY_MS 250
+#define RESOLUTION_DELAY_MS 50
+#define DIALS_IN_FLIGHT_MAX 4096
+#define DESCRIPTORS_RESERVED 64  /* kept for audit, replacement and reload */
+#define NAMESERVERS_MAX 8
+#define HOSTS_FILE_BYTES_MAX (1 << 20)
+#define RESOLVER_CACHE_ENTRIES 4096
+#define RESOLVER_TTL_MAX_S 3600
+#define RESOLVER_TTL_NEGATIVE_MAX_S 60
+#define RESOLVER_LOOKUPS_MAX 1024 /* lookups in flight and waiting; more are answered LOOKUP_OVERLOADED */
+
+/* Supervision. */
+#define CHILD_READY_TIMEOUT_MS 10000
+#define CHILD_BACKOFF_FIRST_MS 50
+#define CHILD_BACKOFF_MAX_MS 5000
+#define CHILD_STABLE_MS 10000    /* alive for so long: the back-off starts afresh */
+#define CHILD_STALLED_MS 5000    /* a worker that does not read its messages for so long is replaced */
+#define WORKERS_MAX 64
+
+/* Relay. */
+#define CAPTURE_BYTES_MAX 65536
+#define HEAD_BYTES_MAX 32768
+#define HEAD_FIELDS_MAX 128
+#define RELAY_BUFFER_BYTES (64 * 1024)
+#define RELAY_BULK_READ_BYTES (32 * 1024)
+#define RELAY_PIPES 16
+#define RELAY_PIPE_BYTES (512 * 1024)
+#define RELAY_PIPE_BYTES_MIN (256 * 1024)
+
+/* Configuration. */
+#define CONFIG_FILE_BYTES_MAX (4 << 20)
+#define CONFIG_DEPTH_MAX 16
+#define CONFIG_ERRORS_SHOWN_MAX 100
+#define LIST_FILE_ENTRIES_MAX 1000000
