@@ -14,12 +14,12 @@ struct spawn_descriptor {
 
 struct spawn_request {
   enum role role;
-  const char *binary;            /* absolute path */
-  const char *title;             /* argv[0]: what ps shows, "sallyport: egress worker 0" */
-  bool best_effort;              /* a step that needs root may be waived */
-  uid_t uid;                     /* to become */
+  const char *binary; /* absolute path */
+  const char *title;  /* argv[0]: what ps shows, "sallyport: egress worker 0" */
+  bool best_effort;   /* a step that needs root may be waived */
+  uid_t uid;          /* to become */
   gid_t gid;
-  unsigned descriptors_max;      /* RLIMIT_NOFILE of the child */
+  unsigned descriptors_max;                   /* RLIMIT_NOFILE of the child */
   const struct spawn_descriptor *descriptors; /* numbers from CHILD_CHANNEL_FD up; gaps below CHILD_LISTENER_FD_END are
                                                  filled with /dev/null, so that no session ever gets a low number */
   size_t descriptor_count;

@@ -97,14 +97,16 @@ enum channel_result channel_receive(int channel, enum link link, enum receiver r
   int count = take_descriptors(&header, &descriptor);
   if (size == 0)
     return CHANNEL_CLOSED;
-  *ret_wrong = header.msg_flags & MSG_TRUNC ? "longer than any message" : message_check(ret, (size_t)size, link, receiver);
+  *ret_wrong =
+    header.msg_flags & MSG_TRUNC ? "longer than any message" : message_check(ret, (size_t)size, link, receiver);
   if (*ret_wrong)
     return CHANNEL_WRONG;
   int expected = message_has_descriptor(ret->type);
   if (header.msg_flags & MSG_CTRUNC && expected && count == 0)
     return CHANNEL_DESCRIPTOR_LOST;
   if (count != expected || header.msg_flags & MSG_CTRUNC) {
-    *ret_wrong = expected ? "one descriptor belongs to it, and another number came" : "a descriptor came that does not belong to it";
+    *ret_wrong = expected ? "one descriptor belongs to it, and another number came"
+                          : "a descriptor came that does not belong to it";
     return CHANNEL_WRONG;
   }
   *ret_descriptor = steal_fd(&descriptor);

@@ -19,16 +19,16 @@ static const struct row rows[MSG_TYPE_END] = {
 };
 
 /* Strings: NUL within, zeroes behind. */
-#define STRINGS(X) \
+#define STRINGS(X)    \
   X(ASK_EGRESS, host) \
-  X(REFUSAL, policy) X(REFUSAL, rule) X(REFUSAL, address_class) X(REFUSAL, message) \
-  X(LOOKUP, name)
+  X(REFUSAL, policy) X(REFUSAL, rule) X(REFUSAL, address_class) X(REFUSAL, message) X(LOOKUP, name)
 
 /* Explicit padding. */
-#define ZEROES(X) \
-  X(READY, zero) X(ASK_EGRESS, zero) X(ABANDON, zero) X(SESSION_CLOSED, zero) X(WORKER_REFUSED, zero) \
-  X(WORKER_SETTINGS, zero) X(LISTENER, zero) X(GRANT, zero) X(REFUSAL, zero) X(DRAIN, zero) \
-  X(RESOLVER_SETTINGS, zero) X(LOOKUP, zero) X(SOCKET, zero) X(SOCKET_FAILED, zero)
+#define ZEROES(X)                                                                                               \
+  X(READY, zero)                                                                                                \
+  X(ASK_EGRESS, zero) X(ABANDON, zero) X(SESSION_CLOSED, zero) X(WORKER_REFUSED, zero) X(WORKER_SETTINGS, zero) \
+    X(LISTENER, zero) X(GRANT, zero) X(REFUSAL, zero) X(DRAIN, zero) X(RESOLVER_SETTINGS, zero) X(LOOKUP, zero) \
+      X(SOCKET, zero) X(SOCKET_FAILED, zero)
 
 /* Implicit padding would leak the sender's memory and could not be checked. */
 #define WIDTHS_EQUAL(payload, widths) _Static_assert(sizeof(struct payload) == (widths), #payload " has padding")
@@ -96,12 +96,12 @@ static bool string_sound(const char *field, size_t size)
 
 static const char *check_strings(const union message *m)
 {
-#define X(name, field) \
+#define X(name, field)                                                             \
   if (m->type == MSG_##name && !string_sound(m->name.field, sizeof m->name.field)) \
     return "string " #field " is not terminated or not zero behind its end";
   STRINGS(X)
 #undef X
-#define X(name, field) \
+#define X(name, field)                             \
   if (m->type == MSG_##name && m->name.field != 0) \
     return "padding is not zero";
   ZEROES(X)
@@ -111,7 +111,8 @@ static const char *check_strings(const union message *m)
 
 static const char *check_lookup_answer(const struct msg_lookup_answer *m)
 {
-  if (m->status >= LOOKUP_STATUS_COUNT || m->count > LOOKUP_ADDRESSES_MAX || (m->status == LOOKUP_FOUND) != (m->count > 0))
+  if (m->status >= LOOKUP_STATUS_COUNT || m->count > LOOKUP_ADDRESSES_MAX ||
+      (m->status == LOOKUP_FOUND) != (m->count > 0))
     return "lookup status and count do not agree";
   for (size_t i = 0; i < LOOKUP_ADDRESSES_MAX; i++) {
     const struct address *a = &m->addresses[i];
