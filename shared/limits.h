@@ -52,6 +52,21 @@
 #define RELAY_PIPE_BYTES (512 * 1024)
 #define RELAY_PIPE_BYTES_MIN (256 * 1024)
 
+/* Worker: bounds of its own. */
+#define ACCEPTS_PER_WAKEUP 16
+#define ACCEPT_RETRY_MS 100           /* after a shortage that no end of a session of ours may lift */
+#define DESCRIPTORS_PER_SESSION 2
+#define WORKER_DESCRIPTORS_SPARE 16   /* of the worker's own limit, never given to sessions */
+#define WORKER_OUTBOX_MAX 65536       /* messages to a parent that does not read; past it the worker ends */
+#define HEAD_TIGHT_READ_BYTES 2048    /* reads while the worker's budget is used up */
+#define RELAY_TIGHT_READ_BYTES (16 * 1024)
+#define RELAY_BULK_READS 2            /* full reads in a row that make a direction bulk */
+#define RELAY_SPLICES_PER_WAKEUP 4
+#define RELAY_LAST_READS_MAX 16       /* of a peer that has reset: what it said before */
+#define LINGER_MS 2000                /* a refused client may go on sending for so long and so much */
+#define LINGER_BYTES_MAX (256 * 1024)
+#define HALF_OPEN_LOOK_MS 1000        /* how often a half-open tunnel's silent side is looked at for a reset */
+
 /* Configuration. */
 #define CONFIG_FILE_BYTES_MAX (4 << 20)
 #define CONFIG_DEPTH_MAX 16
