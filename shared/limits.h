@@ -33,6 +33,15 @@
 #define RESOLVER_TTL_MAX_S 3600
 #define RESOLVER_TTL_NEGATIVE_MAX_S 60
 #define RESOLVER_LOOKUPS_MAX 1024 /* lookups in flight and waiting; more are answered LOOKUP_OVERLOADED */
+#define RESOLVER_CHANNELS 128     /* questions in flight: each lookup asks two, IPv6 and IPv4 */
+#define RESOLVER_TRY_MS 1000      /* a question is sent again after it, doubled with each round of nameservers */
+#define RESOLVER_TRIES 3          /* per nameserver */
+#define RESOLVER_SOCKETS_AHEAD 8  /* connected UDP sockets kept ready per nameserver, each for one question */
+#define RESOLVER_SOCKET_AGE_MS 30000 /* an unused one is closed then: routes and our own addresses change */
+#define RESOLVER_PACKETS_PER_WAKEUP 16 /* read from one socket before the others get their turn */
+#define RESOLVER_PACKETS_MAX 64   /* that one question reads from one socket: more is a flood of forgeries */
+#define RESOLVER_RECORDS_MAX 1024 /* of one section of an answer that are looked at */
+#define RESOLVER_ALIASES_MAX 16   /* length of a chain of CNAMEs */
 
 /* Supervision. */
 #define CHILD_READY_TIMEOUT_MS 10000
