@@ -81,3 +81,8 @@
 #define CONFIG_DEPTH_MAX 16
 #define CONFIG_ERRORS_SHOWN_MAX 100
 #define LIST_FILE_ENTRIES_MAX 1000000
+#define LIST_FILE_BYTES_MAX (64 << 20)
+#define POLICIES_MAX 1024
+#define POLICY_LISTS_MAX 64      /* list files of one allow or deny */
+#define ENTRY_ITEMS_MAX 128      /* ports, or resolves_to, of one entry */
+#define RULES_PER_HOST_MAX 1024  /* a look-up walks all rules for one name or network */
