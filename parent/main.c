@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "parent/cmd_check.h"
+#include "parent/cmd_denials.h"
 #include "parent/cmd_run.h"
 
 static const struct command {
@@ -13,6 +14,7 @@ static const struct command {
   {"run", cmd_run, "start the gatehouse in the foreground"},
   {"check", cmd_check, "would this host and port be allowed, and by which rule?"},
   {"check-config", cmd_check_config, "check a configuration file, every error at once"},
+  {"denials", cmd_denials, "what was refused, why, and the entry that would permit it"},
 };
 
 static void usage(FILE *stream)

@@ -52,8 +52,9 @@ Test(text, fill_zeroes_the_rest_and_tells_when_it_cut)
 
 Test(address, only_strict_spellings_are_taken)
 {
-  static const char *const bad[] = {"127.1",    "0x7f.0.0.1", "2130706433", "0177.0.0.1", "127.0.0.1.", "127.0.0.01",
-                                    "fe80::1%lo", "[::1]",    "",           " 127.0.0.1", "::ffff:127.0.0.256"};
+  static const char *const bad[] = {"127.1",      "0x7f.0.0.1", "2130706433",        "0177.0.0.1",
+                                    "127.0.0.1.", "127.0.0.01", "fe80::1%lo",        "[::1]",
+                                    "",           " 127.0.0.1", "::ffff:127.0.0.256"};
   struct address a;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     cr_expect_lt(address_parse(bad[i], &a), 0, "%s", bad[i]);
