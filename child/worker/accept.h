@@ -1,0 +1,20 @@
+/* Taking clients from the listeners, as many as can be served: accept pauses, and never spins. */
+#pragma once
+
+#include "child/worker/worker.h"
+
+struct listeners *listeners_new(struct worker *worker);
+void listeners_free(struct listeners *listeners);
+
+/* Accept from this descriptor from now on; a repetition changes nothing. 0, -EINVAL when the number is no listener's,
+   or -errno. */
+int listeners_add(struct listeners *listeners, int descriptor);
+
+/* A client of this listener is gone: room for another. */
+void listeners_session_ended(struct listeners *listeners, uint8_t listener);
+
+/* What made a listener pause may be over: called at the end of each turn. */
+void listeners_resume(struct listeners *listeners);
+
+/* No more clients; the descriptors are closed (the parent's and the other workers' stay). */
+void listeners_close(struct listeners *listeners);

@@ -1,0 +1,13 @@
+/* Opaque bytes both ways, from the 200 to the end: half-open either way, errors and resets passed on. */
+#pragma once
+
+#include "child/worker/session.h"
+
+/* Writes the 200 (if the client is still there), sends the captured bytes on and relays. */
+void tunnel_start(struct session *session);
+
+void tunnel_client_ready(struct session *session, short what);
+void tunnel_upstream_ready(struct session *session, short what);
+
+/* Idle, or time for a look at a half-open tunnel. */
+void tunnel_expired(struct session *session);
