@@ -35,6 +35,8 @@ static bool is_allowed(const struct judged *judged)
 static const char *describe(enum reason reason)
 {
   switch (reason) {
+  case REASON_NONE:
+    return "may be dialled";
   case REASON_NOT_ALLOWED:
     return "no rule allows it";
   case REASON_DENIED:
@@ -46,7 +48,7 @@ static const char *describe(enum reason reason)
   case REASON_OWN_LISTENER:
     return "it is a listener of Sallyport's own: never a destination";
   default:
-    return "none of its addresses may be dialled";
+    return "refused";
   }
 }
 
@@ -65,11 +67,11 @@ static void print_address(const struct address *address, const struct verdict *v
                           FILE *stream)
 {
   char text[ADDRESS_TEXT_SIZE];
-  const char *fate = verdict->reason == REASON_NONE ? "may be dialled" : describe(verdict->reason);
+  const char *fate = describe(verdict->reason);
+  if (verdict->reason == REASON_BLOCKED_ADDRESS && verdict->address_class == CLASS_METADATA)
+    fate = "reached only by a rule that is exactly this literal, and by no name";
   fprintf(stream, "  address  %s%s: %s; %s\n", address_format(address, text, sizeof text), origin,
           address_class_name(address_classify(address)), fate);
-  if (verdict->reason == REASON_DENIED)
-    print_rule(verdict, stream);
 }
 
 static void print_addresses(const struct check_question *question, const struct judged *judged, FILE *stream)
@@ -78,8 +80,11 @@ static void print_addresses(const struct check_question *question, const struct 
     print_address(&question->host.address, &judged->host, "", stream);
     return;
   }
-  for (size_t i = 0; i < judged->count; i++)
+  for (size_t i = 0; i < judged->count; i++) {
     print_address(&judged->addresses[i], &judged->verdicts[i], " (hosts file)", stream);
+    if (judged->verdicts[i].reason == REASON_DENIED)
+      print_rule(&judged->verdicts[i], stream);
+  }
   if (judged->host.reason == REASON_NONE && judged->count == 0)
     fputs("  address  none in the hosts file; each one that DNS gives is judged before it is dialled\n", stream);
 }
@@ -140,7 +145,8 @@ bool check_verdict(const struct check_question *question, FILE *stream)
   if (allowed)
     fprintf(stream, "allow %s\n", host);
   else
-    fprintf(stream, "deny %s: %s\n", host, describe(judged.host.reason));
+    fprintf(stream, "deny %s: %s\n", host,
+            judged.host.reason == REASON_NONE ? "none of its addresses may be dialled" : describe(judged.host.reason));
   fprintf(stream, "  policy   %s (%s)\n", question->policy->name, question->policy_chosen);
   print_rule(&judged.host, stream);
   print_addresses(question, &judged, stream);

@@ -12,7 +12,7 @@ struct check_question {
   struct host host;
   uint16_t port;
   const struct own_listeners *own;
-  const char *hosts_file;    /* NULL: none */
+  const char *hosts_file; /* NULL: none */
 };
 
 /* Judges as the daemon does, the addresses that the hosts file has included, and prints the verdict, why, and for a

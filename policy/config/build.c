@@ -119,8 +119,8 @@ static void check_policy_name(const struct draft *draft, size_t index, const cha
     return;
   if (!is_id(name->value))
     report_error(draft->report, file, name->line,
-                 "policy name \"%.80s\": lower-case letters, digits and \"-\" (at neither end), at most %d", name->value,
-                 ID_MAX);
+                 "policy name \"%.80s\": lower-case letters, digits and \"-\" (at neither end), at most %d",
+                 name->value, ID_MAX);
   for (size_t i = 0; i < index; i++) {
     const struct text *other = &draft->policies[i].name;
     if (other->value && strcmp(other->value, name->value) == 0) {
@@ -194,10 +194,12 @@ static void check_limits(const struct draft *draft, const char *file)
 {
   const struct config_limits *limits = &draft->limits;
   if (limits->buffered_bytes > limits->buffered_total_bytes)
-    report_error(draft->report, file, 0, "limits: buffered_bytes (one direction) is more than buffered_total_bytes");
+    report_error(draft->report, file, draft->limits_line,
+                 "limits: buffered_bytes (one direction) is more than buffered_total_bytes");
   if (limits->keepalive_idle_ms >= limits->dead_peer_ms)
-    report_error(draft->report, file, 0,
-                 "limits: keepalive_idle must be shorter than dead_peer, or no probe is sent before the peer is given up");
+    report_error(
+      draft->report, file, draft->limits_line,
+      "limits: keepalive_idle must be shorter than dead_peer, or no probe is sent before the peer is given up");
 }
 
 void build_config(struct draft *draft, const char *file)

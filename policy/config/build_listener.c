@@ -17,13 +17,15 @@ static int parse_listen(const struct draft *draft, const struct text *listen, co
   struct host host;
   uint16_t port;
   if (has_scheme(listen->value, "unix:") || has_scheme(listen->value, "fd:")) {
-    report_error(draft->report, file, listen->line, "this version does not have Unix sockets and socket activation yet");
+    report_error(draft->report, file, listen->line,
+                 "this version does not have Unix sockets and socket activation yet");
     return -1;
   }
   if (authority_parse(listen->value, strlen(listen->value), 0, &host, &port) < 0 || host.kind != HOST_ADDRESS) {
-    report_error(draft->report, file, listen->line,
-                 "listen \"%.80s\": write ADDRESS:PORT with an IP address, IPv6 in brackets and quotes (\"[::1]:3128\")",
-                 listen->value);
+    report_error(
+      draft->report, file, listen->line,
+      "listen \"%.80s\": write ADDRESS:PORT with an IP address, IPv6 in brackets and quotes (\"[::1]:3128\")",
+      listen->value);
     return -1;
   }
   struct address plain = address_unmap(&host.address);

@@ -15,7 +15,7 @@ struct draft_rules {
   size_t capacity;
   const char *lists[POLICY_LISTS_MAX]; /* files read so far; names belong to the configuration */
   size_t list_count;
-  bool full;                           /* reported once */
+  bool full; /* reported once */
 };
 
 struct draft_policy {
@@ -52,6 +52,7 @@ struct draft {
   struct draft_listener *listeners;
   size_t listener_count;
   struct config_limits limits;
+  unsigned limits_line;
 };
 
 void draft_clear(struct draft *draft);

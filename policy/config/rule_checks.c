@@ -59,8 +59,8 @@ static const struct rule *find_deny_over_prefix(const struct rule_set *deny, con
 static const struct rule *find_deny_over(const struct rule_set *deny, const struct rule *rule,
                                          const struct port_range *range)
 {
-  const struct rule *found = rule->kind == RULE_PREFIX ? find_deny_over_prefix(deny, rule, range)
-                                                       : find_deny_over_name(deny, rule, range);
+  const struct rule *found =
+    rule->kind == RULE_PREFIX ? find_deny_over_prefix(deny, rule, range) : find_deny_over_name(deny, rule, range);
   return found ? found : find_covering(deny, rule_set_any(deny), NULL, range);
 }
 

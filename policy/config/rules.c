@@ -149,8 +149,7 @@ static const struct schema_key entry_keys[] = {
   KEY("list", read_text, struct draft_entry, list),
 };
 static const struct schema entry_schema = {"an entry", entry_keys, sizeof entry_keys / sizeof entry_keys[0],
-                                           "a port stands right behind its colon (HOST:443), and the keys are host, "
-                                           "ports, resolves_to, list"};
+                                           "in an entry that is text, a port stands right behind its colon (HOST:443)"};
 
 /* Writes the mapping in the one-line form of entry.h, so that there is one parser and one text to show. */
 static void add_mapping_entry(struct walk *walk, struct draft_rules *rules, const struct draft_entry *entry)

@@ -13,7 +13,7 @@
 #define KIB 1024u
 #define MIB (1024 * KIB)
 
-static value_reader read_policy, read_listener, read_protocol, read_nameservers, read_authenticate;
+static value_reader read_policy, read_listener, read_protocol, read_nameservers, read_authenticate, read_limits;
 
 static void read_policies(struct walk *walk, const struct schema_key *key, void *field)
 {
@@ -103,7 +103,7 @@ static const struct schema_key root_keys[] = {
   WHOLE_KEY("resolver", read_mapping, .detail = &resolver_schema),
   WHOLE_KEY("policies", read_policies, .most = POLICIES_MAX),
   WHOLE_KEY("egress", read_listeners, .most = LISTENERS_MAX),
-  KEY("limits", read_mapping, struct draft, limits, .detail = &limits_schema),
+  WHOLE_KEY("limits", read_limits),
   WHOLE_KEY("control", read_later),
   WHOLE_KEY("metrics", read_later),
   WHOLE_KEY("clients", read_later),
@@ -152,8 +152,7 @@ static void read_policy(struct walk *walk, const struct schema_key *key, void *f
 {
   (void)key;
   struct draft *draft = field;
-  struct draft_policy *policy =
-    grow(walk, draft->policies, draft->policy_count, sizeof *policy, &draft->policies);
+  struct draft_policy *policy = grow(walk, draft->policies, draft->policy_count, sizeof *policy, &draft->policies);
   if (!policy)
     return walk_skip(walk);
   draft->policy_count++;
@@ -188,6 +187,14 @@ static void read_authenticate(struct walk *walk, const struct schema_key *key, v
   struct draft_listener *listener = field;
   listener->authenticate_written = true;
   read_choice(walk, key, &listener->authenticate);
+}
+
+static void read_limits(struct walk *walk, const struct schema_key *key, void *field)
+{
+  (void)key;
+  struct draft *draft = field;
+  draft->limits_line = walk_line(walk);
+  walk_mapping(walk, &limits_schema, &draft->limits);
 }
 
 static void read_nameservers(struct walk *walk, const struct schema_key *key, void *field)

@@ -21,9 +21,10 @@ const char *walk_scalar(struct walk *walk, const struct schema_key *key, const c
     return NULL;
   if (walk->event.type == YAML_SCALAR_EVENT && !is_null(&walk->event))
     return (const char *)walk->event.data.scalar.value;
-  const char *found = walk->event.type == YAML_SCALAR_EVENT           ? "has no value"
-                      : walk->event.type == YAML_SEQUENCE_START_EVENT ? "has a list (quote a value that begins with \"[\")"
-                                                                      : "has KEY: VALUE pairs";
+  const char *found = walk->event.type == YAML_SCALAR_EVENT ? "has no value"
+                      : walk->event.type == YAML_SEQUENCE_START_EVENT
+                        ? "has a list (quote a value that begins with \"[\")"
+                        : "has KEY: VALUE pairs";
   report_error(walk->report, walk->file, walk_line(walk), "\"%s\" %s, and wants %s", key->name, found, wanted);
   walk_skip(walk);
   return NULL;
@@ -31,7 +32,8 @@ const char *walk_scalar(struct walk *walk, const struct schema_key *key, const c
 
 static void report_value(struct walk *walk, const struct schema_key *key, const char *value, const char *wanted)
 {
-  report_error(walk->report, walk->file, walk_line(walk), "\"%s\" is \"%.100s\", and wants %s", key->name, value, wanted);
+  report_error(walk->report, walk->file, walk_line(walk), "\"%s\" is \"%.100s\", and wants %s", key->name, value,
+               wanted);
 }
 
 static bool copy_text(struct walk *walk, const char *value, struct text *ret)

@@ -5,6 +5,8 @@
 #include "policy/config/nearest.h"
 #include "shared/limits.h"
 
+#define KEYS_TEXT_SIZE 320
+
 unsigned walk_line(const struct walk *walk)
 {
   return (unsigned)walk->event.start_mark.line + 1;
@@ -113,15 +115,28 @@ static const char *key_name(const void *context, size_t index)
   return index < schema->count ? schema->keys[index].name : NULL;
 }
 
+/* The keys that this version has, for whoever wrote another. */
+static void list_keys(const struct schema *schema, char *ret, size_t size)
+{
+  size_t used = 0;
+  for (size_t i = 0; i < schema->count && used < size; i++) {
+    if (schema->keys[i].read != read_later)
+      used += (size_t)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", schema->keys[i].name);
+  }
+}
+
 static void report_unknown(struct walk *walk, const struct schema *schema, const char *name)
 {
+  char known[KEYS_TEXT_SIZE] = "";
   const char *near = nearest_word(name, key_name, schema);
-  if (near)
+  if (near) {
     report_error(walk->report, walk->file, walk_line(walk), "unknown key \"%.100s\" in %s: did you mean \"%s\"?", name,
                  schema->what, near);
-  else
-    report_error(walk->report, walk->file, walk_line(walk), "unknown key \"%.100s\" in %s%s%s", name, schema->what,
-                 schema->hint ? ": " : "", schema->hint ? schema->hint : "");
+    return;
+  }
+  list_keys(schema, known, sizeof known);
+  report_error(walk->report, walk->file, walk_line(walk), "unknown key \"%.100s\" in %s, which has %s%s%s", name,
+               schema->what, known, schema->hint ? ": " : "", schema->hint ? schema->hint : "");
 }
 
 static void skip_pair(struct walk *walk)

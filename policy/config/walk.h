@@ -1,5 +1,5 @@
-/* A walk over libyaml's events, steered by tables: what keys a mapping has, and what each value must be. Each problem is
-   reported where it stands, and the walk goes on. */
+/* A walk over libyaml's events, steered by tables: what keys a mapping has, and what each value must be. Each problem
+   is reported where it stands, and the walk goes on. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ struct walk {
   yaml_event_t event; /* where the walk stands */
   const char *file;
   struct report_builder *report;
-  void *draft;        /* for the readers of the schema */
+  void *draft; /* for the readers of the schema */
   unsigned depth;
-  bool stopped;       /* nothing more can be read */
+  bool stopped; /* nothing more can be read */
 };
 
 struct schema_key;
@@ -36,26 +36,32 @@ struct schema_key {
 };
 
 /* A row whose value goes into a member, and one whose reader gets the whole struct; further members may follow. */
-#define KEY(key, reader, type, member, ...) {.name = key, .read = reader, .offset = offsetof(type, member), __VA_ARGS__}
-#define WHOLE_KEY(key, reader, ...) {.name = key, .read = reader, __VA_ARGS__}
+#define KEY(key, reader, type, member, ...)                                    \
+  {                                                                            \
+    .name = key, .read = reader, .offset = offsetof(type, member), __VA_ARGS__ \
+  }
+#define WHOLE_KEY(key, reader, ...)          \
+  {                                          \
+    .name = key, .read = reader, __VA_ARGS__ \
+  }
 
 struct schema {
-  const char *what;   /* "a policy" */
+  const char *what; /* "a policy" */
   const struct schema_key *keys;
-  size_t count;       /* at most SCHEMA_KEYS_MAX */
-  const char *hint;   /* for an unknown key that resembles none; may be NULL */
+  size_t count;     /* at most SCHEMA_KEYS_MAX */
+  const char *hint; /* for an unknown key that resembles none; may be NULL */
 };
 
 #define SCHEMA_KEYS_MAX 32
 
 struct text {
-  char *value;        /* NULL: absent */
+  char *value; /* NULL: absent */
   unsigned line;
 };
 
 struct choice {
-  const char *name;   /* NULL ends the table */
-  bool later;         /* known, but not in this version */
+  const char *name; /* NULL ends the table */
+  bool later;       /* known, but not in this version */
 };
 
 /* Walks the one document of `content` by the schema of its root. */

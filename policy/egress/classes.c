@@ -10,12 +10,12 @@ struct range_row {
   enum address_class address_class;
 };
 
-#define R4(a, b, c, d, length, symbol) \
-  { \
+#define R4(a, b, c, d, length, symbol)                             \
+  {                                                                \
     {{.family = 4, .bytes = {a, b, c, d}}, length}, CLASS_##symbol \
   }
-#define R6(length, symbol, ...) \
-  { \
+#define R6(length, symbol, ...)                                     \
+  {                                                                 \
     {{.family = 6, .bytes = {__VA_ARGS__}}, length}, CLASS_##symbol \
   }
 

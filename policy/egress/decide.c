@@ -22,8 +22,8 @@ static const struct rule *find_for_name(const struct rule_set *set, const char *
   return rule ? rule : with_port(set, rule_set_any(set), port);
 }
 
-/* Among the rules that hold the address in this reading, longest prefix first: the first that opens `opened`, when it is
-   given, else the first. *ret_held is set to the first that holds, opening or not. */
+/* Among the rules that hold the address in this reading, longest prefix first: the first that opens `opened`, when it
+   is given, else the first. *ret_held is set to the first that holds, opening or not. */
 static const struct rule *find_in_view(const struct rule_set *set, const struct address *view,
                                        const struct address *opened, uint16_t port, const struct rule **ret_held)
 {

@@ -66,7 +66,8 @@ static int parse_port_range(struct span piece, struct port_range *ret, struct en
   struct port_range range;
   if (port_parse(first.at, first.length, &range.first) < 0 ||
       port_parse(is_range ? rest.at : first.at, is_range ? rest.length : first.length, &range.last) < 0)
-    return problem(ret_problem, "\"%.*s\" is no port: a port is 1 to 65535 in plain decimal, several are written 443,8443",
+    return problem(ret_problem,
+                   "\"%.*s\" is no port: a port is 1 to 65535 in plain decimal, several are written 443,8443",
                    SPAN(piece));
   if (range.first > range.last)
     return problem(ret_problem, "the port range \"%.*s\" ends before it begins", SPAN(piece));
@@ -226,8 +227,9 @@ static int name_problem(struct span text, struct entry_problem *ret_problem)
     return problem(ret_problem, "an entry has neither zone nor percent sign");
   if (memchr(text.at, '"', text.length) || memchr(text.at, '\'', text.length))
     return problem(ret_problem, "no quotes within an entry; a list file needs none at all");
-  return problem(ret_problem, "\"%.*s\" is no host: labels of letters, digits, \"-\" and \"_\" (none at either end is "
-                              "\"-\"), 63 characters each and 253 in all; or an address",
+  return problem(ret_problem,
+                 "\"%.*s\" is no host: labels of letters, digits, \"-\" and \"_\" (none at either end is "
+                 "\"-\"), 63 characters each and 253 in all; or an address",
                  SPAN(text));
 }
 
@@ -238,8 +240,9 @@ static int parse_name(struct span text, bool wildcard, struct rule *rule, struct
   if ((text.length > 0 && text.at[0] == '[') || host_parse(text.at, text.length, &host) < 0)
     return name_problem(text, ret_problem);
   if (host.kind == HOST_ODD_ADDRESS)
-    return problem(ret_problem, "\"%.*s\" can never match: it ends in a number, and every spelling of an address but four "
-                                "plain decimals is refused",
+    return problem(ret_problem,
+                   "\"%.*s\" can never match: it ends in a number, and every spelling of an address but four "
+                   "plain decimals is refused",
                    SPAN(text));
   if (host.kind == HOST_ADDRESS) {
     if (wildcard)

@@ -12,7 +12,10 @@ struct embedding {
   bool inverted;
 };
 
-#define V6(...) {.family = 6, .bytes = {__VA_ARGS__}}
+#define V6(...)                           \
+  {                                       \
+    .family = 6, .bytes = { __VA_ARGS__ } \
+  }
 
 static const struct embedding embeddings[] = {
   {{V6([10] = 0xff, 0xff), 96}, {12, 13, 14, 15}, false},
