@@ -219,14 +219,14 @@ static int name_problem(struct span text, struct entry_problem *ret_problem)
     if ((unsigned char)text.at[i] >= 0x80)
       return problem(ret_problem, "the name has letters outside ASCII: write its A-label form (xn--...)");
   }
+  if (memchr(text.at, '"', text.length) || memchr(text.at, '\'', text.length))
+    return problem(ret_problem, "no quotes within an entry; a list file needs none at all");
   if (memchr(text.at, '*', text.length))
     return problem(ret_problem, "a wildcard stands for whole leading labels only: \"*.example.net\"");
   if (memchr(text.at, '@', text.length))
     return problem(ret_problem, "an entry has no user name: write the host alone");
   if (memchr(text.at, '%', text.length))
     return problem(ret_problem, "an entry has neither zone nor percent sign");
-  if (memchr(text.at, '"', text.length) || memchr(text.at, '\'', text.length))
-    return problem(ret_problem, "no quotes within an entry; a list file needs none at all");
   return problem(ret_problem,
                  "\"%.*s\" is no host: labels of letters, digits, \"-\" and \"_\" (none at either end is "
                  "\"-\"), 63 characters each and 253 in all; or an address",
