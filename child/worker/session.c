@@ -225,16 +225,17 @@ void session_end(struct session *session, enum ending ending)
   log_debug("session ends in state %s: %s, %llu bytes up, %llu down", states[session->state].name, ending_id(ending),
             (unsigned long long)session->up.bytes, (unsigned long long)session->down.bytes);
   session_set_state(session, SESSION_ENDED);
-  if (session->ask)
-    ask_abandon(session);
   deadline_clear(&session->deadline);
   close_side(&session->client, resets[ending]);
   close_side(&session->upstream, resets[ending]);
   relay_release(worker, &session->up);
   relay_release(worker, &session->down);
+  counter_add(worker->counters, COUNTER_SESSIONS_OPEN, (uint64_t)-1);
+  /* Whoever reads these messages finds the session closed and counted. */
+  if (session->ask)
+    ask_abandon(session);
   if (session->id)
     session_report_closed(session, ending);
-  counter_add(worker->counters, COUNTER_SESSIONS_OPEN, (uint64_t)-1);
   unlink_session(session);
   listeners_session_ended(worker->listeners, session->listener);
   session->next_queued = worker->ended;

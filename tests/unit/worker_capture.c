@@ -135,6 +135,7 @@ static void gone_before(enum reason reason, enum counter counter)
   uint64_t ask;
   int client = ask_with(0, 0, &ask);
   int far = -1;
+  stage_fence(); /* the client's head is no longer among what the loop has to look at */
   stage_pause();
   if (reason == REASON_NONE)
     far = stage_grant(ask, 9);
@@ -173,6 +174,7 @@ Test(worker_capture, a_reset_before_the_200_is_found_too)
 {
   uint64_t ask;
   int client = ask_with(0, 0, &ask);
+  stage_fence();
   stage_pause();
   int far = stage_grant(ask, 9);
   stage_reset(client);

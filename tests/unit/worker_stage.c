@@ -46,6 +46,16 @@ struct stage_options stage_defaults(void)
                                              .log_level = LOG_LEVEL_DEBUG}};
 }
 
+/* A stopped worker that goes on is a signal to its parent, and reads with a time limit are not restarted. */
+static ssize_t read_on(int fd, void *ret, size_t size)
+{
+  ssize_t got;
+  do
+    got = read(fd, ret, size);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
 static void make_small(int fd)
 {
   int bytes = SMALL_BUFFER;
@@ -83,6 +93,7 @@ static int connect_to(int listening)
 
 static void run_worker(int worker_channel)
 {
+  struct msg_ready ready = {.type = MSG_READY};
   signal(SIGPIPE, SIG_IGN);
   dup2(log_file, STDERR_FILENO);
   dup2(listener, CHILD_LISTENER_FD_FIRST);
@@ -90,6 +101,7 @@ static void run_worker(int worker_channel)
   struct worker *worker = worker_new("worker", worker_channel, stage_counters);
   if (!worker || worker_start(worker) < 0)
     exit(9);
+  channel_send(worker_channel, &ready, -1);
   while (worker_turn(worker, true))
     ;
   int code = worker->exit_code;
@@ -117,6 +129,7 @@ void stage_start(const struct stage_options *options)
     run_worker(moved);
   }
   close(moved);
+  stage_receive(MSG_READY, NULL);
   stage_send(&options->settings, -1);
   struct msg_listener accept_from = {.type = MSG_LISTENER, .descriptor = CHILD_LISTENER_FD_FIRST};
   stage_send(&accept_from, -1);
@@ -197,7 +210,7 @@ void stage_read(int fd, void *ret, size_t length)
 {
   char *to = ret;
   while (length > 0) {
-    ssize_t got = read(fd, to, length);
+    ssize_t got = read_on(fd, to, length);
     cr_assert_gt(got, 0, "read: %s, %zu bytes are missing", got < 0 ? strerror(errno) : "end of stream", length);
     to += got;
     length -= (size_t)got;
@@ -208,7 +221,7 @@ size_t stage_read_all(int fd, char *ret, size_t size)
 {
   size_t length = 0;
   for (;;) {
-    ssize_t got = read(fd, ret + length, size - length);
+    ssize_t got = read_on(fd, ret + length, size - length);
     cr_assert_geq(got, 0, "read: %s", strerror(errno));
     if (got == 0)
       return length;
@@ -220,14 +233,14 @@ size_t stage_read_all(int fd, char *ret, size_t size)
 void stage_expect_end(int fd)
 {
   char byte;
-  ssize_t got = read(fd, &byte, 1);
+  ssize_t got = read_on(fd, &byte, 1);
   cr_assert_eq(got, 0, "no end of stream but %s", got < 0 ? strerror(errno) : "a byte");
 }
 
 void stage_expect_reset(int fd)
 {
   char byte;
-  ssize_t got = read(fd, &byte, 1);
+  ssize_t got = read_on(fd, &byte, 1);
   int error = errno;
   cr_assert(got < 0 && error == ECONNRESET, "no reset but %s", got < 0 ? strerror(error) : got ? "a byte" : "an end");
 }
@@ -244,7 +257,11 @@ union message stage_receive(enum message_type type, int *ret_descriptor)
   int descriptor = -1;
   const char *wrong = NULL;
   struct pollfd readable = {.fd = channel, .events = POLLIN};
-  cr_assert_eq(poll(&readable, 1, PATIENCE_MS), 1, "no %s came", message_name(type));
+  int ready;
+  do
+    ready = poll(&readable, 1, PATIENCE_MS);
+  while (ready < 0 && errno == EINTR);
+  cr_assert_eq(ready, 1, "no %s came", message_name(type));
   enum channel_result result = channel_receive(channel, LINK_WORKER, TO_PARENT, &message, &descriptor, &wrong);
   cr_assert_eq(result, CHANNEL_MESSAGE, "no message but %d: %s", (int)result, wrong ? wrong : "-");
   cr_assert_eq(message.type, type, "%s came instead of %s", message_name(message.type), message_name(type));
