@@ -173,7 +173,7 @@ int listeners_add(struct listeners *listeners, int descriptor)
     return 0;
   if (event_assign(&listener->event, listeners->worker->base, descriptor, EV_READ | EV_PERSIST, accept_ready,
                    listener) < 0 ||
-      event_add(&listener->event, NULL) < 0)
+      loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
     return -EBADF;
   listener->state = LISTENER_ACCEPTING;
   return 0;
@@ -189,7 +189,7 @@ void listeners_resume(struct listeners *listeners)
 {
   for (size_t i = 0; listeners->paused > 0 && i < LISTENERS_MAX; i++) {
     struct listener *listener = &listeners->listeners[i];
-    if (listener->state != LISTENER_PAUSED || !may_accept(listener) || event_add(&listener->event, NULL) < 0)
+    if (listener->state != LISTENER_PAUSED || !may_accept(listener) || loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
       continue;
     listener->state = LISTENER_ACCEPTING;
     listeners->paused--;

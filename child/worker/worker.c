@@ -15,19 +15,6 @@
 #include "shared/descriptors.h"
 #include "shared/log.h"
 
-/* Signals would need a socket pair and threads a lock: neither is used. */
-static struct event_base *loop_new(void)
-{
-  struct event_config *config = event_config_new();
-  if (!config)
-    return NULL;
-  event_config_require_features(config, EV_FEATURE_O1);
-  event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-  struct event_base *base = event_base_new_with_config(config);
-  event_config_free(config);
-  return base;
-}
-
 /* A session has two descriptors, and the numbers below what is open now are taken. The limit is the one that confinement
    has set, if it may be asked for; else the present one, which is not lower. */
 static size_t sessions_that_fit(void)
@@ -50,7 +37,8 @@ struct worker *worker_new(const char *name, int channel, struct counters *counte
   worker->channel = channel;
   worker->counters = counters;
   worker->state = LINK_STARTING;
-  worker->base = loop_new();
+  if (loop_new(&worker->loop) == 0)
+    worker->base = worker->loop.base;
   worker->pipes = pipe_pool_new(RELAY_PIPES, RELAY_PIPE_BYTES, RELAY_PIPE_BYTES_MIN);
   worker->asks = asks_new();
   if (worker->base) {
@@ -67,6 +55,8 @@ struct worker *worker_new(const char *name, int channel, struct counters *counte
   if (pipe_pool_free_count(worker->pipes) < RELAY_PIPES)
     log_warning("only %u of %d pipes for bulk could be had in full size (fs.pipe-user-pages-soft)",
                 pipe_pool_free_count(worker->pipes), RELAY_PIPES);
+  if (worker->loop.epoll < 0)
+    log_warning("the event loop's descriptor was not found: every worker wakes for every client");
   return worker;
 }
 

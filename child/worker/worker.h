@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "child/worker/deadlines.h"
+#include "child/worker/loop.h"
 #include "child/worker/pipe_pool.h"
 #include "shared/counters.h"
 #include "shared/messages.h"
@@ -24,7 +25,8 @@ struct session_queue {
 
 struct worker {
   const char *name; /* in the log */
-  struct event_base *base;
+  struct loop loop;
+  struct event_base *base; /* the loop's */
   int channel;
   struct event *channel_event;
   enum link_state state;

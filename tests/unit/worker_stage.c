@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -170,6 +171,37 @@ size_t stage_descriptors(void)
     count++;
   closedir(directory);
   return count;
+}
+
+static bool fdinfo_has(const char *name, int descriptor)
+{
+  char path[320];
+  char line[256];
+  snprintf(path, sizeof path, "/proc/%d/fdinfo/%s", (int)stage_worker, name);
+  FILE *info = fopen(path, "re");
+  bool found = false;
+  while (info && !found && fgets(line, sizeof line, info)) {
+    int watched;
+    unsigned events;
+    found = sscanf(line, "tfd: %d events: %x", &watched, &events) == 2 && watched == descriptor &&
+            events & EPOLLEXCLUSIVE;
+  }
+  if (info)
+    fclose(info);
+  return found;
+}
+
+bool stage_watches_exclusively(int descriptor)
+{
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd", (int)stage_worker);
+  DIR *directory = opendir(path);
+  cr_assert(directory);
+  bool found = false;
+  for (struct dirent *entry; !found && (entry = readdir(directory));)
+    found = fdinfo_has(entry->d_name, descriptor);
+  closedir(directory);
+  return found;
 }
 
 void stage_pause(void)

@@ -35,6 +35,9 @@ bool stage_logged(const char *text);
 /* Open descriptors of the worker. */
 size_t stage_descriptors(void);
 
+/* The worker's event loop has this descriptor with EPOLLEXCLUSIVE. */
+bool stage_watches_exclusively(int descriptor);
+
 void stage_pause(void);
 void stage_continue(void);
 

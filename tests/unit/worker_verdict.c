@@ -245,3 +245,11 @@ Test(worker_verdict, a_message_that_breaks_the_rules_ends_the_worker)
   stage_send(&listener, -1);
   cr_assert_eq(stage_await_end(), 1);
 }
+
+Test(worker_verdict, one_worker_wakes_for_a_client_not_all)
+{
+  start();
+  stage_fence();
+  cr_assert(stage_watches_exclusively(CHILD_LISTENER_FD_FIRST));
+  stop();
+}
