@@ -9,6 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #define PATH_SIZE 256
 
 static void full_path(const struct config_folder *folder, const char *name, char ret[PATH_SIZE])
@@ -92,4 +96,8 @@ void config_folder_remove(struct config_folder *folder)
   }
   closedir(directory);
   cr_assert_eq(rmdir(folder->path), 0);
+#if defined(__SANITIZE_ADDRESS__)
+  /* Criterion ends its workers without the check at exit. */
+  cr_expect_eq(__lsan_do_recoverable_leak_check(), 0, "the configuration leaks");
+#endif
 }

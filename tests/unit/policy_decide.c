@@ -210,6 +210,19 @@ Test(policy_decide, addresses_of_names)
   policy_clear(&policy);
 }
 
+Test(policy_decide, no_rule_lets_a_name_resolve_to_a_metadata_address)
+{
+  static const char *const names[] = {"a.test:80 -> 10.0.0.1", NULL};
+  struct policy policy = make_policy(names, no_rules);
+  struct verdict named = ask(&policy, "a.test:80", NULL);
+  struct address metadata;
+  cr_assert_eq(address_parse("169.254.169.254", &metadata), 0);
+  /* No entry can say this; the decision does not rest on that. */
+  policy.allow[0].resolves_to[0] = (struct prefix){.network = metadata, .length = 32};
+  cr_expect_eq(decide_address(&policy, named.rule, &metadata, 80, NULL).reason, REASON_BLOCKED_ADDRESS);
+  policy_clear(&policy);
+}
+
 Test(policy_decide, an_address_without_a_rule_must_be_public)
 {
   struct policy policy = make_policy(no_rules, no_rules);
