@@ -74,7 +74,7 @@
 #define RELAY_LAST_READS_MAX 16       /* of a peer that has reset: what it said before */
 #define LINGER_MS 2000                /* a refused client may go on sending for so long and so much */
 #define LINGER_BYTES_MAX (256 * 1024)
-#define HALF_OPEN_LOOK_MS 1000        /* how often a half-open tunnel's silent side is looked at for a reset */
+#define TUNNEL_LOOK_MS 1000           /* how often a side of a tunnel that is not watched now is looked at for a reset */
 
 /* Configuration. */
 #define CONFIG_FILE_BYTES_MAX (4 << 20)

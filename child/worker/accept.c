@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "child/worker/ask.h"
 #include "child/worker/egress_connect.h"
-#include "child/worker/outbox.h"
 #include "child/worker/session.h"
 #include "shared/log.h"
 
@@ -40,7 +40,7 @@ static bool may_accept(const struct listener *listener)
 {
   const struct worker *worker = listener->all->worker;
   return !listener->all->shortage && listener->sessions < worker->settings.sessions_max &&
-         worker->session_count < worker->sessions_fit && !worker->waiting.first && !outbox_blocked(worker->outbox);
+         worker->session_count < worker->sessions_fit && ask_possible(worker);
 }
 
 static void pause_accepting(struct listener *listener)

@@ -10,7 +10,7 @@ enum deadline_kind {
   DEADLINE_HEAD,      /* from accept to the end of the request head */
   DEADLINE_ANSWER,    /* from the ask to the parent's answer */
   DEADLINE_IDLE,      /* since the last byte in a tunnel */
-  DEADLINE_HALF_OPEN, /* the next look at a half-open tunnel */
+  DEADLINE_LOOK,      /* the next look at a tunnel that is half-open or blocked */
   DEADLINE_LINGER,    /* from a refusal to the close */
   DEADLINE_KINDS
 };

@@ -11,10 +11,18 @@
 #include "child/worker/tunnel.h"
 #include "shared/log.h"
 
-static bool may_read_head(const struct session *session)
+/* True: the head may not be read on now, and the session waits. */
+static bool must_wait(struct session *session)
 {
   const struct worker *worker = session->worker;
-  return ask_possible(worker) && !(session->up.rest && worker_is_tight(worker));
+  if (!ask_possible(worker))
+    session_set_state(session, SESSION_WAITING);
+  else if (session->up.rest && worker_is_tight(worker))
+    session_set_state(session, SESSION_STARVED);
+  else
+    return false;
+  session_watch(session, &session->client, 0);
+  return true;
 }
 
 static void gone(struct session *session, enum counter counter, const char *when)
@@ -101,11 +109,8 @@ void egress_connect_read(struct session *session, short what)
 {
   (void)what;
   struct worker *worker = session->worker;
-  if (!may_read_head(session)) {
-    session_set_state(session, SESSION_WAITING);
-    session_watch(session, &session->client, 0);
+  if (must_wait(session))
     return;
-  }
   size_t size = worker_is_tight(worker) ? HEAD_TIGHT_READ_BYTES : sizeof worker->buffer;
   ssize_t length = read(session->client.fd, worker->buffer, size);
   if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -179,7 +184,7 @@ void egress_connect_lost(struct session *session, uint64_t id, const char *targe
 
 void egress_connect_head_expired(struct session *session)
 {
-  if (session->state == SESSION_WAITING)
+  if (session->state == SESSION_WAITING || session->state == SESSION_STARVED)
     refuse_by_worker(session, REASON_REQUEST_TIMEOUT, "The gateway was too busy to read the request in time.");
   else if (session->up.rest)
     refuse_by_worker(session, REASON_REQUEST_TIMEOUT, "The request head was not complete in time.");
@@ -197,12 +202,13 @@ void egress_connect_answer_expired(struct session *session)
 
 void egress_connect_resume(struct worker *worker)
 {
-  struct session *last = worker->waiting.last;
   struct session *session;
-  while ((session = worker->waiting.first) && may_read_head(session)) {
+  while ((session = worker->waiting.first) && ask_possible(worker)) {
     session_set_state(session, SESSION_HEAD);
     egress_connect_read(session, 0);
-    if (session == last)
-      return;
+  }
+  while ((session = worker->starved.first) && !worker_is_tight(worker)) {
+    session_set_state(session, SESSION_HEAD);
+    egress_connect_read(session, 0);
   }
 }

@@ -25,9 +25,11 @@ static const struct {
   void (*client_ready)(struct session *session, short what);
   void (*expired)(struct session *session);
 } states[SESSION_STATE_COUNT] = {
-  [SESSION_HEAD] = {"head", BIT(WAITING) | BIT(ASKING) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), egress_connect_read,
+  [SESSION_HEAD] = {"head", BIT(WAITING) | BIT(STARVED) | BIT(ASKING) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), egress_connect_read,
                     egress_connect_head_expired},
   [SESSION_WAITING] = {"waiting", BIT(HEAD) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), NULL,
+                       egress_connect_head_expired},
+  [SESSION_STARVED] = {"starved", BIT(HEAD) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), NULL,
                        egress_connect_head_expired},
   [SESSION_ASKING] = {"asking", BIT(TUNNEL) | BIT(LINGER) | BIT(ENDED), egress_connect_capture,
                       egress_connect_answer_expired},
@@ -90,39 +92,18 @@ static void unqueue(struct session_queue *queue, struct session *session)
   session->next_queued = NULL;
 }
 
-static void leave_state(struct session *session)
+/* The queue that a session is in while it is in its state, or NULL. */
+static struct session_queue *queue_of(const struct session *session)
 {
-  struct worker *worker = session->worker;
   switch (session->state) {
   case SESSION_WAITING:
-    unqueue(&worker->waiting, session);
-    break;
+    return &session->worker->waiting;
+  case SESSION_STARVED:
+    return &session->worker->starved;
   case SESSION_RECORDING:
-    unqueue(&worker->recording, session);
-    break;
-  case SESSION_TUNNEL:
-    counter_add(worker->counters, COUNTER_TUNNELS_OPEN, (uint64_t)-1);
-    break;
+    return &session->worker->recording;
   default:
-    break;
-  }
-}
-
-static void enter_state(struct session *session)
-{
-  struct worker *worker = session->worker;
-  switch (session->state) {
-  case SESSION_WAITING:
-    enqueue(&worker->waiting, session);
-    break;
-  case SESSION_RECORDING:
-    enqueue(&worker->recording, session);
-    break;
-  case SESSION_TUNNEL:
-    counter_add(worker->counters, COUNTER_TUNNELS_OPEN, 1);
-    break;
-  default:
-    break;
+    return NULL;
   }
 }
 
@@ -132,9 +113,15 @@ void session_set_state(struct session *session, enum session_state state)
     log_error("a session went from %s to %s", states[session->state].name, states[state].name);
     worker_finish(session->worker, 1);
   }
-  leave_state(session);
+  if (queue_of(session))
+    unqueue(queue_of(session), session);
+  if (session->state == SESSION_TUNNEL)
+    counter_add(session->worker->counters, COUNTER_TUNNELS_OPEN, (uint64_t)-1);
   session->state = (uint8_t)state;
-  enter_state(session);
+  if (queue_of(session))
+    enqueue(queue_of(session), session);
+  if (state == SESSION_TUNNEL)
+    counter_add(session->worker->counters, COUNTER_TUNNELS_OPEN, 1);
 }
 
 static void client_ready(evutil_socket_t fd, short what, void *argument)

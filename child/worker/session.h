@@ -10,7 +10,8 @@
 
 enum session_state {
   SESSION_HEAD,      /* the request head is read */
-  SESSION_WAITING,   /* bytes are there, but no credit to ask, no room in the channel or no memory to keep them */
+  SESSION_WAITING,   /* bytes are there, but no credit to ask or no room in the channel */
+  SESSION_STARVED,   /* bytes are there, but no memory to keep an incomplete head */
   SESSION_ASKING,    /* the parent decides, dials and records; the client's early bytes are captured */
   SESSION_RECORDING, /* refused by the worker; the record waits for room in the channel */
   SESSION_TUNNEL,    /* the 200 is out: bytes flow */

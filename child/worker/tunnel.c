@@ -94,6 +94,13 @@ static short wanted(const struct flow *from, const struct flow *to)
   return (short)(read | (relay_blocked(to) ? EV_WRITE : 0));
 }
 
+/* A side that is not watched, because its stream has ended or its sink is full, does not tell of its reset: level-
+   triggered events would not stop telling of its bytes or its end. So it is looked at from time to time. */
+static bool needs_looks(const struct session *session)
+{
+  return !session->client.watching || !session->upstream.watching;
+}
+
 static void rest_or_end(struct session *session)
 {
   struct worker *worker = session->worker;
@@ -113,10 +120,9 @@ static void rest_or_end(struct session *session)
   if (session->state == SESSION_ENDED)
     return;
   session->active_ms = worker_now_ms(worker);
-  if (!up->ended && !down->ended)
-    deadline_set(worker->deadlines, &session->deadline, DEADLINE_IDLE, session->active_ms);
-  else if (session->deadline.kind != DEADLINE_HALF_OPEN)
-    deadline_set(worker->deadlines, &session->deadline, DEADLINE_HALF_OPEN, session->active_ms);
+  if (session->deadline.kind != DEADLINE_LOOK)
+    deadline_set(worker->deadlines, &session->deadline, needs_looks(session) ? DEADLINE_LOOK : DEADLINE_IDLE,
+                 session->active_ms);
 }
 
 void tunnel_start(struct session *session)
@@ -150,32 +156,25 @@ void tunnel_upstream_ready(struct session *session, short what)
   ready(session, &session->upstream, &session->client, what);
 }
 
-/* A side whose stream has ended is watched no more, level-triggered events would not stop saying so. Its reset is looked
-   for here, from time to time. */
+/* Not POLLHUP: two ends of stream without any error show as that too. */
 static bool was_reset(const struct side *side)
 {
   struct pollfd look = {.fd = side->fd};
-  return poll(&look, 1, 0) > 0 && look.revents & (POLLERR | POLLHUP);
-}
-
-static void look_at_half_open(struct session *session)
-{
-  struct worker *worker = session->worker;
-  uint64_t now_ms = worker_now_ms(worker);
-  if (now_ms - session->active_ms >= worker->settings.half_open_idle_ms)
-    session_end(session, ENDING_HALF_OPEN);
-  else if (session->up.ended && was_reset(&session->client))
-    failed(session, &session->client, ECONNRESET);
-  else if (session->down.ended && was_reset(&session->upstream))
-    failed(session, &session->upstream, ECONNRESET);
-  else
-    deadline_set(worker->deadlines, &session->deadline, DEADLINE_HALF_OPEN, now_ms);
+  return !side->watching && poll(&look, 1, 0) > 0 && look.revents & POLLERR;
 }
 
 void tunnel_expired(struct session *session)
 {
-  if (session->up.ended || session->down.ended)
-    look_at_half_open(session);
+  struct worker *worker = session->worker;
+  bool half_open = session->up.ended || session->down.ended;
+  uint32_t idle_ms = half_open ? worker->settings.half_open_idle_ms : worker->settings.tunnel_idle_ms;
+  uint64_t now_ms = worker_now_ms(worker);
+  if (now_ms - session->active_ms >= idle_ms)
+    session_end(session, half_open ? ENDING_HALF_OPEN : ENDING_IDLE);
+  else if (was_reset(&session->client))
+    failed(session, &session->client, ECONNRESET);
+  else if (was_reset(&session->upstream))
+    failed(session, &session->upstream, ECONNRESET);
   else
-    session_end(session, ENDING_IDLE);
+    deadline_set(worker->deadlines, &session->deadline, needs_looks(session) ? DEADLINE_LOOK : DEADLINE_IDLE, now_ms);
 }

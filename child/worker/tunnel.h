@@ -9,5 +9,5 @@ void tunnel_start(struct session *session);
 void tunnel_client_ready(struct session *session, short what);
 void tunnel_upstream_ready(struct session *session, short what);
 
-/* Idle, or time for a look at a half-open tunnel. */
+/* Idle, or time to look whether a side that is not watched was reset. */
 void tunnel_expired(struct session *session);

@@ -105,11 +105,11 @@ static const char *take_settings(struct worker *worker, const struct msg_worker_
   if (!settings_sound(settings))
     return "settings with a value that cannot be";
   worker->settings = *settings;
-  uint32_t look_ms = settings->half_open_idle_ms < HALF_OPEN_LOOK_MS ? settings->half_open_idle_ms : HALF_OPEN_LOOK_MS;
+  uint32_t look_ms = settings->half_open_idle_ms < TUNNEL_LOOK_MS ? settings->half_open_idle_ms : TUNNEL_LOOK_MS;
   deadlines_set_duration(worker->deadlines, DEADLINE_HEAD, settings->head_timeout_ms);
   deadlines_set_duration(worker->deadlines, DEADLINE_ANSWER, settings->answer_timeout_ms);
   deadlines_set_duration(worker->deadlines, DEADLINE_IDLE, settings->tunnel_idle_ms);
-  deadlines_set_duration(worker->deadlines, DEADLINE_HALF_OPEN, look_ms);
+  deadlines_set_duration(worker->deadlines, DEADLINE_LOOK, look_ms);
   deadlines_set_duration(worker->deadlines, DEADLINE_LINGER, LINGER_MS);
   log_setup(worker->name, (enum log_level)settings->log_level, settings->log_json);
   return NULL;

@@ -40,8 +40,9 @@ struct worker {
 
   struct session *sessions; /* all of them; only to end them with the worker */
   size_t session_count;
-  struct session_queue waiting;   /* heads are there to be read, but may not be now */
-  struct session_queue recording; /* refused, and the record does not fit the channel now */
+  struct session_queue waiting;   /* one queue for each state of session.h in which something is waited for */
+  struct session_queue starved;
+  struct session_queue recording;
   struct session *ended;          /* freed when the turn is over: callers may still look at them */
   size_t held_bytes;              /* room of all held bytes: settings.buffered_total_bytes bounds it */
   size_t sessions_fit;            /* as many as the descriptor limit bears */

@@ -78,6 +78,20 @@ Test(worker_capture, exactly_the_cap_is_accepted_when_part_of_it_came_with_the_h
   replayed(40000, CAPTURE_BYTES_MAX - 40000);
 }
 
+Test(worker_capture, early_bytes_behind_a_head_in_pieces_are_replayed)
+{
+  int client = stage_client();
+  stage_write(client, HEAD, 20);
+  stage_fence();
+  stage_write_text(client, HEAD "early" + 20);
+  int far = stage_grant(stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask, 7);
+  stage_read(far, got, 5);
+  cr_assert_eq(memcmp(got, "early", 5), 0);
+  stage_reset(client);
+  stage_closed(7, ENDING_CLIENT_RESET);
+  close(far);
+}
+
 static void destroyed(size_t with_head, size_t behind)
 {
   uint64_t ask;
@@ -116,6 +130,27 @@ Test(worker_capture, end_of_stream_is_abandonment_and_a_late_grant_is_closed)
   cr_assert_eq(stage_descriptors(), descriptors - 1);
   close(client);
   close(far);
+}
+
+Test(worker_capture, a_late_grant_never_meets_a_later_ask)
+{
+  uint64_t first;
+  uint64_t second;
+  int gone = ask_with(0, 0, &first);
+  stage_reset(gone);
+  stage_receive(MSG_ABANDON, NULL);
+  int client = ask_with(0, 0, &second); /* it has the first one's slot */
+  int late = stage_grant(first, 8);
+  stage_closed(8, ENDING_CLIENT_GONE);
+  stage_expect_end(late);
+  close(late);
+  int far = stage_grant(second, 9);
+  char answer[39];
+  stage_read(client, answer, sizeof answer);
+  close(client);
+  stage_expect_end(far);
+  close(far);
+  stage_closed(9, ENDING_FINISHED);
 }
 
 Test(worker_capture, a_reset_is_abandonment)

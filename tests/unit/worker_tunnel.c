@@ -107,6 +107,21 @@ Test(worker_tunnel, a_reset_of_a_side_that_had_ended_is_found_in_silence)
   stop();
 }
 
+Test(worker_tunnel, a_reset_is_found_while_the_other_side_does_not_read)
+{
+  static char flood[PIECE];
+  struct stage_options options = stage_defaults();
+  options.small_sockets = true;
+  start_with(&options);
+  struct pollfd writable = {.fd = client, .events = POLLOUT};
+  while (poll(&writable, 1, 500) == 1)
+    send(client, flood, sizeof flood, MSG_DONTWAIT);
+  stage_reset(client);
+  client = -1;
+  stage_closed(3, ENDING_CLIENT_RESET);
+  stop();
+}
+
 Test(worker_tunnel, what_an_upstream_said_before_its_reset_reaches_the_client)
 {
   start();

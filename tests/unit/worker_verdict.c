@@ -1,5 +1,6 @@
 /* Refusals, limits and what goes wrong between worker and parent. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,75 @@ Test(worker_verdict, shortage_of_descriptors_pauses_accepting_and_ends)
   uint64_t id = stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask;
   stage_refuse(id, REASON_DENIED);
   expect_answer(client, "403", "blocked-by-allowlist");
+  stop();
+}
+
+Test(worker_verdict, deadlines_of_different_length_come_each_in_its_time)
+{
+  struct stage_options options = stage_defaults();
+  int client;
+  options.settings.head_timeout_ms = 50;
+  options.settings.answer_timeout_ms = 150;
+  stage_start(&options);
+  int silent = stage_client();
+  uint64_t id = ask(&client);
+  stage_expect_end(silent);
+  close(silent);
+  cr_assert_eq(stage_receive(MSG_ABANDON, NULL).ABANDON.ask, id);
+  expect_answer(client, "504", "connection-timeout");
+  stop();
+}
+
+Test(worker_verdict, heads_that_were_begun_wait_for_credit)
+{
+  struct stage_options options = stage_defaults();
+  int clients[3];
+  options.settings.credit = 1;
+  stage_start(&options);
+  for (int i = 1; i < 3; i++) {
+    clients[i] = stage_client();
+    stage_write(clients[i], HEAD, 10);
+    stage_fence();
+  }
+  uint64_t id = ask(&clients[0]);
+  for (int i = 1; i < 3; i++)
+    stage_write_text(clients[i], HEAD + 10);
+  for (int i = 0; i < 3; i++) {
+    cr_assert(stage_silent());
+    stage_refuse(id, REASON_DENIED);
+    expect_answer(clients[i], "403", "blocked-by-allowlist");
+    if (i < 2)
+      id = stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask;
+  }
+  stop();
+}
+
+/* The budget is used up by a tunnel whose upstream does not read. */
+Test(worker_verdict, without_memory_an_incomplete_head_waits_and_others_are_served)
+{
+  struct stage_options options = stage_defaults();
+  static char flood[64 * 1024];
+  int client;
+  int far;
+  options.small_sockets = true;
+  options.settings.buffered_total_bytes = 100;
+  stage_start(&options);
+  stage_tunnel(3, &client, &far);
+  int starved = stage_client();
+  stage_write(starved, HEAD, 10);
+  stage_fence();
+  struct pollfd writable = {.fd = client, .events = POLLOUT};
+  while (poll(&writable, 1, 500) == 1)
+    send(client, flood, sizeof flood, MSG_DONTWAIT);
+  stage_fence();
+  stage_write_text(starved, HEAD + 10);
+  stage_fence();
+  cr_assert(stage_silent());
+  stage_reset(client);
+  stage_closed(3, ENDING_CLIENT_RESET);
+  close(far);
+  stage_refuse(stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask, REASON_DENIED);
+  expect_answer(starved, "403", "blocked-by-allowlist");
   stop();
 }
 
