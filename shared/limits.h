@@ -67,6 +67,8 @@
 #define DESCRIPTORS_PER_SESSION 2
 #define WORKER_DESCRIPTORS_SPARE 16   /* of the worker's own limit, never given to sessions */
 #define WORKER_OUTBOX_MAX 65536       /* messages to a parent that does not read; past it the worker ends */
+#define WORKER_REPORTS_DEFERRED_MAX 32 /* ends of sessions that wait for a message that must go anyway */
+#define WORKER_REPORT_DELAY_MS 10
 #define HEAD_TIGHT_READ_BYTES 2048    /* reads while the worker's budget is used up */
 #define RELAY_TIGHT_READ_BYTES (16 * 1024)
 #define RELAY_BULK_READS 2            /* full reads in a row that make a direction bulk */

@@ -109,8 +109,8 @@ static bool accept_one(struct listener *listener)
   return true;
 }
 
-/* One client for a listener that was quiet, because asking for a second one would be in vain; more and more for one that
-   has clients turn after turn. */
+/* One client for a listener that was quiet, because asking for a second one would be in vain; more and more for one
+   that has clients turn after turn. */
 static unsigned batch_size(struct listener *listener)
 {
   const struct worker *worker = listener->all->worker;
@@ -189,7 +189,8 @@ void listeners_resume(struct listeners *listeners)
 {
   for (size_t i = 0; listeners->paused > 0 && i < LISTENERS_MAX; i++) {
     struct listener *listener = &listeners->listeners[i];
-    if (listener->state != LISTENER_PAUSED || !may_accept(listener) || loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
+    if (listener->state != LISTENER_PAUSED || !may_accept(listener) ||
+        loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
       continue;
     listener->state = LISTENER_ACCEPTING;
     listeners->paused--;

@@ -20,7 +20,7 @@ struct asks {
   struct slot slots[WORKER_CREDIT];
   struct slot *free;
   uint32_t in_flight;
-  uint64_t uses; /* of all slots */
+  uint64_t uses;       /* of all slots */
   struct slot *unsent; /* the channel did not take it; at most one, because none follows while the outbox is blocked */
 };
 

@@ -53,7 +53,8 @@ static void fire(evutil_socket_t fd, short what, void *argument)
     set_timer(deadlines, nearest_ms, now_ms);
 }
 
-struct deadlines *deadlines_new(struct event_base *base, void (*expired)(struct deadline *deadline, uint64_t now_ms, void *context),
+struct deadlines *deadlines_new(struct event_base *base,
+                                void (*expired)(struct deadline *deadline, uint64_t now_ms, void *context),
                                 void *context)
 {
   struct deadlines *deadlines = calloc(1, sizeof *deadlines);

@@ -7,11 +7,11 @@
 
 enum deadline_kind {
   DEADLINE_NONE,
-  DEADLINE_HEAD,      /* from accept to the end of the request head */
-  DEADLINE_ANSWER,    /* from the ask to the parent's answer */
-  DEADLINE_IDLE,      /* since the last byte in a tunnel */
-  DEADLINE_LOOK,      /* the next look at a tunnel that is half-open or blocked */
-  DEADLINE_LINGER,    /* from a refusal to the close */
+  DEADLINE_HEAD,   /* from accept to the end of the request head */
+  DEADLINE_ANSWER, /* from the ask to the parent's answer */
+  DEADLINE_IDLE,   /* since the last byte in a tunnel */
+  DEADLINE_LOOK,   /* the next look at a tunnel that is half-open or blocked */
+  DEADLINE_LINGER, /* from a refusal to the close */
   DEADLINE_KINDS
 };
 
@@ -25,7 +25,8 @@ struct deadline { /* embedded in what it belongs to; zeroed before its first use
 struct deadlines;
 
 /* `expired` is called with the deadline taken out of its queue, and may set it again. NULL when memory ran out. */
-struct deadlines *deadlines_new(struct event_base *base, void (*expired)(struct deadline *deadline, uint64_t now_ms, void *context),
+struct deadlines *deadlines_new(struct event_base *base,
+                                void (*expired)(struct deadline *deadline, uint64_t now_ms, void *context),
                                 void *context);
 void deadlines_free(struct deadlines *deadlines);
 

@@ -1,5 +1,5 @@
-/* Bytes that must be kept for later: an incomplete head, what a client sent too early, what a sink did not take. Counted
-   against the worker's one budget. */
+/* Bytes that must be kept for later: an incomplete head, what a client sent too early, what a sink did not take.
+   Counted against the worker's one budget. */
 #pragma once
 
 #include <stddef.h>

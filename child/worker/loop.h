@@ -1,5 +1,5 @@
-/* The event loop, and one thing that libevent 2.1 does not offer: waking one worker, not all, for a client that comes to
-   a listener which all of them watch. */
+/* The event loop, and one thing that libevent 2.1 does not offer: waking one worker, not all, for a client that comes
+   to a listener which all of them watch. */
 #pragma once
 
 #include <event2/event.h>

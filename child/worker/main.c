@@ -22,8 +22,7 @@ int main(int argc, char **argv)
   log_setup(name, LOG_LEVEL_INFO, false);
   /* splice and writev to a connection that is gone raise it, whatever their flags. */
   signal(SIGPIPE, SIG_IGN);
-  struct counters *counters =
-    mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, CHILD_COUNTERS_FD, 0);
+  struct counters *counters = mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, CHILD_COUNTERS_FD, 0);
   if (counters == MAP_FAILED) {
     log_error("the counters cannot be mapped");
     return EXIT_RUNTIME;

@@ -46,8 +46,7 @@ static enum relay_result write_on(struct worker *worker, struct flow *flow, int 
   }
   size_t taken = written < 0 ? 0 : (size_t)written;
   flow->bytes += taken;
-  if (taken < length &&
-      held_append(&flow->rest, &worker->held_bytes, worker->buffer + taken, length - taken) < 0) {
+  if (taken < length && held_append(&flow->rest, &worker->held_bytes, worker->buffer + taken, length - taken) < 0) {
     *ret_error = ENOMEM;
     return RELAY_SINK_FAILED;
   }

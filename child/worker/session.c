@@ -25,8 +25,8 @@ static const struct {
   void (*client_ready)(struct session *session, short what);
   void (*expired)(struct session *session);
 } states[SESSION_STATE_COUNT] = {
-  [SESSION_HEAD] = {"head", BIT(WAITING) | BIT(STARVED) | BIT(ASKING) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), egress_connect_read,
-                    egress_connect_head_expired},
+  [SESSION_HEAD] = {"head", BIT(WAITING) | BIT(STARVED) | BIT(ASKING) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED),
+                    egress_connect_read, egress_connect_head_expired},
   [SESSION_WAITING] = {"waiting", BIT(HEAD) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), NULL,
                        egress_connect_head_expired},
   [SESSION_STARVED] = {"starved", BIT(HEAD) | BIT(RECORDING) | BIT(LINGER) | BIT(ENDED), NULL,
@@ -41,9 +41,8 @@ static const struct {
 
 /* Endings after which a peer must not take what it got for the whole: they are passed on as a reset. */
 static const bool resets[ENDING_COUNT] = {
-  [ENDING_CLIENT_RESET] = true, [ENDING_UPSTREAM_RESET] = true, [ENDING_IDLE] = true,
-  [ENDING_HALF_OPEN] = true,    [ENDING_DEAD_PEER] = true,      [ENDING_CAPTURE_CAP] = true,
-  [ENDING_CUT] = true,          [ENDING_ERROR] = true,
+  [ENDING_CLIENT_RESET] = true, [ENDING_UPSTREAM_RESET] = true, [ENDING_IDLE] = true, [ENDING_HALF_OPEN] = true,
+  [ENDING_DEAD_PEER] = true,    [ENDING_CAPTURE_CAP] = true,    [ENDING_CUT] = true,  [ENDING_ERROR] = true,
 };
 
 struct session *session_new(struct worker *worker, int client, uint8_t listener)
@@ -175,7 +174,7 @@ void session_report_closed(struct session *session, enum ending ending)
                                       .bytes_up = session->up.bytes,
                                       .bytes_down = session->down.bytes};
   session->id = 0;
-  outbox_send(worker->outbox, &closed);
+  outbox_send_later(worker->outbox, &closed);
 }
 
 static void close_side(struct side *side, bool reset)

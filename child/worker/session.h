@@ -26,14 +26,14 @@ struct side { /* one of the two connections; one event each, level-triggered */
   short watching; /* EV_READ and EV_WRITE that are added now */
 };
 
-struct flow { /* one direction of a tunnel */
+struct flow {        /* one direction of a tunnel */
   struct held *rest; /* what the sink did not take */
   struct pipe *pipe; /* lent while it holds bytes */
   uint64_t bytes;    /* that the sink took */
   uint8_t full_reads;
-  bool waits;        /* nothing is held, but the sink must be writable before more is read: the budget is used up */
-  bool ended;        /* the source is at its end of stream */
-  bool passed_on;    /* and the sink has been told */
+  bool waits;     /* nothing is held, but the sink must be writable before more is read: the budget is used up */
+  bool ended;     /* the source is at its end of stream */
+  bool passed_on; /* and the sink has been told */
 };
 
 struct session {
@@ -41,13 +41,13 @@ struct session {
   struct worker *worker;
   struct side client;
   struct side upstream;
-  struct flow up;   /* client to upstream; before the tunnel, up.rest is the incomplete head, then the captured bytes */
+  struct flow up; /* client to upstream; before the tunnel, up.rest is the incomplete head, then the captured bytes */
   struct flow down;
   struct http_head_scan scan;
-  uint64_t ask;     /* in flight; 0: none */
-  uint64_t id;      /* the parent's, from its grant; 0: nothing is open in its books */
+  uint64_t ask; /* in flight; 0: none */
+  uint64_t id;  /* the parent's, from its grant; 0: nothing is open in its books */
   uint64_t active_ms;
-  const char *why;  /* RECORDING: the literal for the answer */
+  const char *why;             /* RECORDING: the literal for the answer */
   struct session *next_queued; /* in the worker's waiting or recording queue, or among the ended */
   struct session *previous;    /* all sessions */
   struct session *next;

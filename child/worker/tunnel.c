@@ -32,8 +32,8 @@ static void failed(struct session *session, const struct side *side, int error)
   session_end(session, ending);
 }
 
-/* A peer that has reset may have said something before, and it is in our buffer still: an early answer to an upload that
-   was too large, say. It is handed on, as far as the other side takes it at once. */
+/* A peer that has reset may have said something before, and it is in our buffer still: an early answer to an upload
+   that was too large, say. It is handed on, as far as the other side takes it at once. */
 static void take_last_words(struct session *session, const struct side *broken)
 {
   struct way way = way_from(session, broken);

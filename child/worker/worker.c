@@ -15,8 +15,8 @@
 #include "shared/descriptors.h"
 #include "shared/log.h"
 
-/* A session has two descriptors, and the numbers below what is open now are taken. The limit is the one that confinement
-   has set, if it may be asked for; else the present one, which is not lower. */
+/* A session has two descriptors, and the numbers below what is open now are taken. The limit is the one that
+   confinement has set, if it may be asked for; else the present one, which is not lower. */
 static size_t sessions_that_fit(void)
 {
   struct rlimit limit;
@@ -208,8 +208,11 @@ static void after_turn(struct worker *worker)
   egress_connect_resume(worker);
   listeners_resume(worker->listeners);
   sessions_free_ended(worker);
-  if (worker->state == LINK_DRAINING && worker->session_count == 0 && !outbox_blocked(worker->outbox))
-    worker_finish(worker, 0);
+  if (worker->state == LINK_DRAINING && worker->session_count == 0) {
+    outbox_send_now(worker->outbox);
+    if (outbox_empty(worker->outbox))
+      worker_finish(worker, 0);
+  }
   worker->now_ms = 0;
   worker->turn++;
 }

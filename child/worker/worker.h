@@ -1,5 +1,5 @@
-/* What a worker process has once: its loop, its channel, its books of sessions. Trust: everything that comes from clients
-   and upstreams is hostile; what comes from the parent is checked too. */
+/* What a worker process has once: its loop, its channel, its books of sessions. Trust: everything that comes from
+   clients and upstreams is hostile; what comes from the parent is checked too. */
 #pragma once
 
 #include <event2/event.h>
@@ -40,12 +40,12 @@ struct worker {
 
   struct session *sessions; /* all of them; only to end them with the worker */
   size_t session_count;
-  struct session_queue waiting;   /* one queue for each state of session.h in which something is waited for */
+  struct session_queue waiting; /* one queue for each state of session.h in which something is waited for */
   struct session_queue starved;
   struct session_queue recording;
-  struct session *ended;          /* freed when the turn is over: callers may still look at them */
-  size_t held_bytes;              /* room of all held bytes: settings.buffered_total_bytes bounds it */
-  size_t sessions_fit;            /* as many as the descriptor limit bears */
+  struct session *ended; /* freed when the turn is over: callers may still look at them */
+  size_t held_bytes;     /* room of all held bytes: settings.buffered_total_bytes bounds it */
+  size_t sessions_fit;   /* as many as the descriptor limit bears */
 
   uint64_t now_ms; /* 0: not read in this turn */
   uint64_t turn;

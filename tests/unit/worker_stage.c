@@ -183,8 +183,8 @@ static bool fdinfo_has(const char *name, int descriptor)
   while (info && !found && fgets(line, sizeof line, info)) {
     int watched;
     unsigned events;
-    found = sscanf(line, "tfd: %d events: %x", &watched, &events) == 2 && watched == descriptor &&
-            events & EPOLLEXCLUSIVE;
+    found =
+      sscanf(line, "tfd: %d events: %x", &watched, &events) == 2 && watched == descriptor && events & EPOLLEXCLUSIVE;
   }
   if (info)
     fclose(info);
@@ -310,8 +310,8 @@ bool stage_silent(void)
   return poll(&readable, 1, 0) == 0;
 }
 
-/* The loop serves its connections in the order in which they became ready: when the last of several new clients has been
-   served, all that was ready before has been looked at as often. */
+/* The loop serves its connections in the order in which they became ready: when the last of several new clients has
+   been served, all that was ready before has been looked at as often. */
 void stage_fence(void)
 {
   for (int i = 0; i < 8; i++) {

@@ -204,11 +204,11 @@ static void pour(uint64_t total)
   while (!streams[0].ended || !streams[1].ended) {
     struct pollfd ends[2];
     for (int i = 0; i < 2; i++)
-      ends[i] = (struct pollfd){.fd = streams[i].from,
-                                .events = (short)((streams[i].sent < total ? POLLOUT : 0) |
-                                                  (streams[1 - i].ended ? 0 : POLLIN))};
-    cr_assert_gt(poll(ends, 2, 10000), 0, "nothing moves: %llu up, %llu down",
-                 (unsigned long long)streams[0].received, (unsigned long long)streams[1].received);
+      ends[i] = (struct pollfd){
+        .fd = streams[i].from,
+        .events = (short)((streams[i].sent < total ? POLLOUT : 0) | (streams[1 - i].ended ? 0 : POLLIN))};
+    cr_assert_gt(poll(ends, 2, 10000), 0, "nothing moves: %llu up, %llu down", (unsigned long long)streams[0].received,
+                 (unsigned long long)streams[1].received);
     for (int i = 0; i < 2; i++) {
       if (ends[i].revents & POLLOUT && streams[i].sent < total)
         stream_send(&streams[i], total);

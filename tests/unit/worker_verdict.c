@@ -203,9 +203,10 @@ Test(worker_verdict, without_memory_an_incomplete_head_waits_and_others_are_serv
   stage_fence();
   cr_assert(stage_silent());
   stage_reset(client);
-  stage_closed(3, ENDING_CLIENT_RESET);
+  uint64_t id = stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask;
+  stage_closed(3, ENDING_CLIENT_RESET); /* reports wait for a message that must go anyway */
   close(far);
-  stage_refuse(stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask, REASON_DENIED);
+  stage_refuse(id, REASON_DENIED);
   expect_answer(starved, "403", "blocked-by-allowlist");
   stop();
 }
