@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "child/start.h"
 #include "child/worker/worker.h"
@@ -19,6 +20,7 @@ static const char *name_of(const char *title)
 int main(int argc, char **argv)
 {
   const char *name = name_of(argc > 0 ? argv[0] : NULL);
+  tzset(); /* the first log line would open the time zone file, behind the filter */
   log_setup(name, LOG_LEVEL_INFO, false);
   /* splice and writev to a connection that is gone raise it, whatever their flags. */
   signal(SIGPIPE, SIG_IGN);
