@@ -23,7 +23,7 @@ struct http_head {
   struct slice method;
   struct slice target;
   unsigned minor;               /* HTTP/1.minor: 0 or 1 */
-  struct slice host;            /* value of the one Host field; length 0 when absent or empty */
+  struct slice host;            /* value of the one Host field; length 0 when absent: an empty one is refused */
   bool has_host;
   bool has_content_length;
   uint64_t content_length;
@@ -41,9 +41,12 @@ enum http_head_result {
 
 /* How far an incomplete head has been looked at. Zero before the first call for a head. */
 struct http_head_scan {
-  size_t line_start;
-  size_t position;
-  size_t lines;
+  uint32_t position;   /* bytes before it need no second look */
+  uint32_t line_start;
+  uint32_t part_start; /* of the version or the value that position is in */
+  uint16_t lines;      /* complete ones, the request line included */
+  uint8_t part;        /* of the grammar, that position is in */
+  uint8_t seen;        /* what later lines must agree with */
 };
 
 /* Call again with the grown buffer (same bytes, more of them) until it is not MORE. What is wrong is said as soon as it
