@@ -14,6 +14,8 @@
 #define CHILD_LISTENER_FD_FIRST 16
 #define CHILD_LISTENER_FD_END 64 /* numbers below it are never a session's: the filter of the worker rests on that */
 #define LISTENERS_MAX (CHILD_LISTENER_FD_END - CHILD_LISTENER_FD_FIRST)
+#define CHILD_DESCRIPTORS_MAX (1 << 20)  /* fs.nr_open; the filter tells sessions from listeners up to here */
+#define CHILD_MEMORY_BYTES_MAX (UINT64_C(4) << 30) /* heap of a child; what it keeps is bounded far below */
 
 /* Messages. The credit is what fits a SEQPACKET buffer of the default wmem_max with a descriptor each. */
 #define WORKER_CREDIT 128        /* asks in flight per worker */
