@@ -11,11 +11,11 @@
 #define WHY_SHOWN_SIZE 256
 #define LINE_SIZE 1024 /* holds the longest line with the longest values */
 #define RETRY_AFTER_S 5
+#define STATUS_FORBIDDEN 403 /* the policy's own message is about what the policy refuses, not about failures */
 #define STATUS_UNAVAILABLE 503
 
-/* What is said, one line each. %t is the target, %p the policy, %r the rule, %c the address class, %w the worker's own
-   reason; a line with a rule, class or reason that is empty is left out. The first line says what was refused and by
-   what, the second what can be done about it. */
+/* What is said, one line each: first what was refused and by what, then what can be done about it. %t is the target, %p
+   the policy, %c the address class, %r the rule, %w the worker's own reason; a line with an empty one is left out. */
 struct wording {
   const char *what;
   const char *advice;
@@ -33,9 +33,9 @@ static const struct wording wordings[REASON_COUNT] = {
   [REASON_ODD_ADDRESS] = {"Sallyport refused the connection to %t: the host is an unusual spelling of an IPv4 address, "
                           "or looks like one, and is refused under every policy.",
                           "Write an address as four plain decimal numbers, or use a name."},
-  [REASON_BLOCKED_ADDRESS] = {"Sallyport refused the connection to %t: its address is of a class that %p does not open "
-                              "for it.",
-                              "The class is: %c"},
+  [REASON_BLOCKED_ADDRESS] = {"Sallyport refused the connection to %t: it leads to an address of %c, which %p does not "
+                              "open for it.",
+                              "Another name for the same address is refused as well."},
   [REASON_OWN_LISTENER] =
     {"Sallyport refused the connection to %t: it leads back to Sallyport itself, which is never a "
      "destination.",
@@ -74,7 +74,7 @@ struct values {
   char target[TARGET_SHOWN_SIZE];
   char policy[POLICY_NAME_SIZE + sizeof "the policy"];
   char rule[RULE_TEXT_SIZE];
-  char address_class[POLICY_NAME_SIZE];
+  char address_class[POLICY_NAME_SIZE + sizeof "a forbidden class"];
   char message[POLICY_MESSAGE_SIZE];
   char why[WHY_SHOWN_SIZE];
 };
@@ -121,17 +121,27 @@ static void printable(const char *from, char *ret, size_t size)
   text_printable(from ? from : "", from ? strlen(from) : 0, ret, size);
 }
 
+/* The name in its sentence, or words that do without it. */
+static void printable_or(const char *before, const char *name, const char *without, char *ret, size_t size)
+{
+  struct text text = {ret, size - 1, 0};
+  char shown[POLICY_NAME_SIZE];
+  printable(name, shown, sizeof shown);
+  add(&text, *shown ? before : without);
+  add(&text, shown);
+  ret[text.length] = '\0';
+}
+
 static void values_of(const struct answer *answer, struct values *ret)
 {
   static const struct msg_refusal none;
   const struct msg_refusal *refusal = answer->refusal ? answer->refusal : &none;
   const char *target = answer->target && *answer->target ? answer->target : "the destination";
-  char policy[POLICY_NAME_SIZE];
   printable(target, ret->target, sizeof ret->target);
-  printable(refusal->policy, policy, sizeof policy);
-  snprintf(ret->policy, sizeof ret->policy, *policy ? "policy %s" : "the policy%s", policy);
+  printable_or("policy ", refusal->policy, "the policy", ret->policy, sizeof ret->policy);
+  printable_or("the class ", refusal->address_class, "a forbidden class", ret->address_class,
+               sizeof ret->address_class);
   printable(refusal->rule, ret->rule, sizeof ret->rule);
-  printable(refusal->address_class, ret->address_class, sizeof ret->address_class);
   printable(refusal->message, ret->message, sizeof ret->message);
   printable(answer->why, ret->why, sizeof ret->why);
 }
@@ -221,7 +231,8 @@ size_t answer_text(const struct answer *answer, char *ret, size_t size)
   values_of(answer, &values);
   add_line(&body, expand(wordings[reason].what, &values, what));
   add_line(&body, expand(wordings[reason].advice, &values, advice));
-  add_line(&body, values.message);
+  if (reason_row(reason)->status == STATUS_FORBIDDEN)
+    add_line(&body, values.message);
   add_head(&text, reason, &values, *values.why ? values.why : what, body.length);
   add_bytes(&text, body.bytes, body.length);
   return text.length;
