@@ -60,24 +60,27 @@ LIBS_PARENT := $(LIBS_COMMON) -levent_core -lyaml -ljansson -lpsl -lpthread
 LIBS_WORKER := $(LIBS_COMMON) -levent_core
 LIBS_RESOLVER := $(LIBS_COMMON) -levent_core -lcares
 
+# Commands are named, not shown; V=1 shows them.
+say = $(if $(V),,@echo '  $(1)' '$(2)' &&) 
+
 BINARIES := $(BUILD)/sallyport $(BUILD)/sallyport-worker $(BUILD)/sallyport-resolver
 
 .PHONY: all run test asan ubsan lint format fuzz bench install clean help deps check-includes
 all: $(BINARIES)
 
 $(BUILD)/sallyport: $(PARENT_OBJ) $(COMMON_OBJ)
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PARENT)
+	$(call say,link,$@)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PARENT)
 # Children link the configuration loader nowhere: only what they use of policy/ comes in.
 CHILD_COMMON_OBJ := $(call obj,$(SHARED) $(wildcard policy/egress/*.c policy/confinement/*.c))
 $(BUILD)/sallyport-worker: $(WORKER_OBJ) $(CHILD_COMMON_OBJ)
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_WORKER)
+	$(call say,link,$@)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_WORKER)
 $(BUILD)/sallyport-resolver: $(RESOLVER_OBJ) $(CHILD_COMMON_OBJ)
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_RESOLVER)
+	$(call say,link,$@)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_RESOLVER)
 
 define side_rule
 $(BUILD)/obj/$(1)/%.o: $(1)/%.c $(INC)/.made | check-includes
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS_ALL) -I$(INC)/$(1) -c -o $$@ $$<
+	$$(call say,compile,$$<)$$(CC) $$(CFLAGS_ALL) -I$(INC)/$(1) -c -o $$@ $$<
 endef
 $(foreach side,shared policy parent child tests,$(eval $(call side_rule,$(side))))
 
