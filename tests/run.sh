@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs every test program and sums up: run.sh SCRIPT... -- CRITERION_PROGRAM... -- PROGRAM...
-# Criterion programs are summed up by their "Synthesis" line, all others by their last line `N passed, N failed`, which
-# may go on with `, N skipped`. A program that ends badly and reports no failure counts as one.
+# Runs every test program and sums up: run.sh PROGRAM...
+# A program is summed up by its last line `N passed, N failed`, which may go on with `, N skipped`, or by Criterion's
+# "Synthesis" line. One that ends badly and reports no failure counts as one.
 # ONLY=WORD: the programs whose path contains it.
 set -u
 
@@ -20,38 +20,23 @@ count() { # NAME STATUS PASSED FAILED SKIPPED
   passed=$((passed + $3)) failed=$((failed + fails)) skipped=$((skipped + $5))
 }
 
-run_criterion() {
-  "$1" 2>&1 | tee "$output"
-  local status=${PIPESTATUS[0]} line
-  line=$(sed 's/\x1b\[[0-9;]*m//g' "$output" | grep -a 'Synthesis: Tested:' | tail -1)
-  if [[ $line =~ Passing:\ ([0-9]+)\ .*Failing:\ ([0-9]+)\ .*Crashing:\ ([0-9]+) ]]; then
+run() {
+  "$1" </dev/null 2>&1 | tee "$output"
+  local status=${PIPESTATUS[0]} synthesis
+  synthesis=$(sed 's/\x1b\[[0-9;]*m//g' "$output" | grep -a 'Synthesis: Tested:' | tail -1)
+  if [[ $(tail -1 "$output") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+    count "$1" "$status" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}"
+  elif [[ $synthesis =~ Passing:\ ([0-9]+)\ .*Failing:\ ([0-9]+)\ .*Crashing:\ ([0-9]+) ]]; then
     count "$1" "$status" "${BASH_REMATCH[1]}" $((BASH_REMATCH[2] + BASH_REMATCH[3])) 0
   else
     count "$1" "$((status ? status : 1))" 0 0 0
   fi
 }
 
-run_program() {
-  "$1" </dev/null 2>&1 | tee "$output"
-  local status=${PIPESTATUS[0]}
-  if [[ $(tail -1 "$output") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-    count "$1" "$status" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}"
-  else
-    count "$1" "$((status ? status : 1))" 0 0 0
-  fi
-}
-
-run=run_program
-sections=0
 for program; do
-  if [ "$program" = -- ]; then
-    sections=$((sections + 1))
-    [ $sections -eq 1 ] && run=run_criterion || run=run_program
-    continue
-  fi
   [[ $program == *"${ONLY:-}"* ]] || continue
   echo "== ${program##*/tests/}"
-  $run "$program"
+  run "$program"
 done
 
 [ $skipped -eq 0 ] || echo "$skipped skipped, each with its reason above"

@@ -30,7 +30,7 @@ endef
 $(foreach kind,shared policy config parent worker resolver,$(eval $(call unit_rule,$(kind))))
 .SECONDARY:
 
-# Programs that print `N passed, N failed` as their last line. Each of these files adds to TEST_PROGRAMS (built when it
+# Programs that print `N passed, N failed` as their last line, or Criterion's. Each of these files adds to TEST_PROGRAMS (built when it
 # has a rule) and may add to TEST_NEEDS (built, not run).
 TEST_PROGRAMS :=
 TEST_NEEDS :=
@@ -47,7 +47,7 @@ check-build: all $(UNIT) $(TEST_PROGRAMS) $(TEST_NEEDS)
 
 # ONLY=WORD runs the parts whose path has the word.
 test-suite:
-	@SALLYPORT_BUILD=$(abspath $(BUILD)) CC='$(CC)' ONLY='$(ONLY)' tests/run.sh tests/build/includes.sh -- $(UNIT) -- $(TEST_PROGRAMS) tests/e2e/run.py
+	@SALLYPORT_BUILD=$(abspath $(BUILD)) CC='$(CC)' ONLY='$(ONLY)' tests/run.sh tests/build/includes.sh $(UNIT) $(TEST_PROGRAMS) tests/e2e/run.py
 
 # The whole suite again, on binaries with sanitizers (objects apart, so that nothing is mixed).
 asan:
