@@ -77,16 +77,27 @@ def descendants(pid):
 
 
 def command_line(pid):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read().rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+    return read_text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ")
+
+
+def read_text(path):
+    """Empty when it cannot be read."""
+    with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+        return file.read()
     return ""
+
+
+def state_of(pid):
+    return read_text(f"/proc/{pid}/stat").rsplit(")", 1)[-1].split()[:1]
+
+
+def is_sleeping(pid):
+    return state_of(pid) == ["S"]
 
 
 def is_alive(pid):
     """Running; a zombie is not."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    return False
+    return state_of(pid) not in ([], ["Z"], ["X"])
 
 
 class Folder:
@@ -143,6 +154,7 @@ class Sallyport:
         self.process = None
         self.log = []
         self.log_changed = threading.Condition()
+        self.exit_code = 0  # what stop() wants
         self.expected = []
         self.seen = set()
 
@@ -272,14 +284,14 @@ class Sallyport:
             self.reader.join(PATIENCE_S)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def stop(self, exit_code=0):
+    def stop(self):
         try:
             if self.process.poll() is None:
                 self.remember_processes()
                 self.process.send_signal(signal.SIGTERM)
             code = self.process.wait(PATIENCE_S)
             self.reader.join(PATIENCE_S)
-            self.complain(code, exit_code)
+            self.complain(code)
         except BaseException:
             print("\n".join(["-- log of Sallyport"] + self.log[-60:]))
             raise
@@ -290,8 +302,8 @@ class Sallyport:
         """An error that this test provokes; every other one in the log is a failure."""
         self.expected.append(re.compile(pattern))
 
-    def complain(self, code, exit_code):
-        assert code == exit_code, f"exit code {code}, not {exit_code}"
+    def complain(self, code):
+        assert code == self.exit_code, f"exit code {code}, not {self.exit_code}"
         wait_until(lambda: not any(map(is_alive, self.seen)), "the children to end", 5)
         left = {name for name in os.listdir(self.folder)} - {"sallyport.yaml", "hosts", "audit.jsonl", "bin"}
         assert not left, f"files left behind: {left}"

@@ -11,6 +11,7 @@ import subprocess
 import threading
 
 NAMES = ("allowed.test", "denied.test", "registry.test", "git.test")
+CLOSE_NOTIFY_S = 5
 
 
 class Authority:
@@ -78,6 +79,8 @@ class TlsOrigin(http.server.ThreadingHTTPServer):
         # The handshake belongs to the connection's own thread.
         with contextlib.suppress(OSError), self.context.wrap_socket(request, server_side=True) as secured:
             super().finish_request(secured, client_address)
+            secured.settimeout(CLOSE_NOTIFY_S)
+            secured.unwrap()
 
     def handle_error(self, *_):
         pass

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,6 +33,7 @@ class Result(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.failed_now = []
+        self.started = time.monotonic()
 
     def say(self, word, test, more=""):
         name = test.id().replace("__main__.", "") if hasattr(test, "id") else str(test)
@@ -67,7 +69,7 @@ class Result(unittest.TestResult):
         if self.failed_now:
             self.finish(test)
         elif not any(skipped is test for skipped, _ in self.skipped):
-            self.say("ok", test)
+            self.say("ok", test, f" ({time.monotonic() - self.started:.1f} s)")
         super().stopTest(test)
 
 
