@@ -377,7 +377,7 @@ static void cut(const struct http_head_scan *scan, const char *bytes, struct htt
   ret->method = take(&at, limit, ' ');
   ret->target = take(&at, limit, ' ');
   ret->minor = scan->seen & SEEN_HTTP_1_0 ? 0 : 1;
-  ret->host = (struct slice){0};
+  ret->host = (struct slice){at, 0};
   ret->has_host = ret->has_content_length = ret->chunked = false;
   ret->content_length = 0;
   ret->field_count = scan->lines - 1u;

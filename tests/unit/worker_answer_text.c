@@ -204,6 +204,8 @@ Test(worker_answer_text, the_longest_values_fit)
   for (unsigned reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
     write_answer(&(struct answer){.reason = reason, .target = longest, .why = longest, .refusal = &refusal});
     write_answer(&(struct answer){.reason = reason, .target = longest, .refusal = &refusal});
+    cr_expect(reason_row(reason)->status != 403 || strlen(strrchr(text, ' ')) > sizeof refusal.message, "%s", text);
+    cr_expect_eq(text[strlen(text) - 1], '\n', "%s", text);
     const char *content_length = strstr(text, "\r\nContent-Length: ") + strlen("\r\nContent-Length: ");
     cr_expect_eq(strtoul(content_length, NULL, 10), strlen(body()), "%s", text);
   }

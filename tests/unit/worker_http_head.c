@@ -235,6 +235,16 @@ Test(worker_http_head, field_lines_are_strict)
   EXPECT_BAD(rows);
 }
 
+Test(worker_http_head, common_mistakes_are_named)
+{
+  cr_expect(strstr(feed_text("\x16\x03\x01").why, "TLS"));
+  cr_expect(strstr(feed_text("\x05\x01").why, "SOCKS"));
+  cr_expect(strstr(feed_text("\x04\x01").why, "SOCKS"));
+  cr_expect(strstr(feed_text(LINE HOST "X: a\r\n b").why, "folded"));
+  cr_expect(strstr(feed_text(LINE HOST "X: a\n").why, "LF without CR"));
+  cr_expect(strstr(feed(LINE HOST "X: \0", sizeof(LINE HOST "X: \0") - 1).why, "NUL"));
+}
+
 Test(worker_http_head, host_is_one_host)
 {
   static const struct row rows[] = {
