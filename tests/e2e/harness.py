@@ -27,6 +27,7 @@ BINARIES = ("sallyport", "sallyport-worker", "sallyport-resolver")
 PATIENCE_S = 30  # for what must happen; sanitizers and busy machines are slow
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
+OTHER_GROUP = 100  # a supplementary group, which an ordinary user's child cannot drop
 
 
 # -- small things --------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ class Sallyport:
     def command(self, ready_fd):
         words = list(self.prefix)
         if self.rootless and IS_ROOT:
-            words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", f"--groups={OTHER_GROUP}"]
         binary = os.path.join(self.binaries, "sallyport")
         return words + [binary, "run", "--config", self.config_path, "--ready-fd", str(ready_fd)]
 
