@@ -371,6 +371,22 @@ class Sallyport:
         return {title[len(prefix) :]: pid for title, pid in titles.items() if title.startswith(prefix)}
 
 
+    @contextlib.contextmanager
+    def only_worker(self, index):
+        """Within, new clients are taken by this worker. A client wakes one worker only: a first connection takes the
+        wake-up of one that is stopped, so that the next wakes this one, which accepts both."""
+        others = [pid for title, pid in self.children().items() if re.fullmatch(f"egress worker [^{index}]", title)]
+        for pid in others:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            with socket.create_connection(("127.0.0.1", self.port)):
+                yield
+        finally:
+            for pid in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+
 # -- clients -------------------------------------------------------------------------------------
 
 

@@ -75,7 +75,7 @@ class Result(unittest.TestResult):
 
 def run_inside(path):
     """In the process of one file."""
-    sys.path.insert(0, HERE)
+    sys.path[:0] = [os.path.dirname(os.path.abspath(path)), HERE]
     name = os.path.splitext(os.path.basename(path))[0]
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
     suite.run(Result(io.TextIOWrapper(os.fdopen(os.dup(1), "wb", 0), write_through=True)))

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import unittest
@@ -39,17 +38,12 @@ class Deaths(unittest.TestCase):
         return sallyport.wait_audit(event="grant", client=peer)[-1]["worker"], client
 
     def open_on_both(self, sallyport):
-        """{worker index: tunnel}. A worker that is stopped takes none, so the other does. A client wakes one worker
-        only: a first connection takes the wake-up of the stopped one, the second wakes the other, which accepts both."""
-        children, tunnels = sallyport.children(), {}
+        """{worker index: tunnel}"""
+        tunnels = {}
         for index in (0, 1):
-            other = children[f"egress worker {1 - index}"]
-            os.kill(other, signal.SIGSTOP)
-            with socket.create_connection(("127.0.0.1", sallyport.port)):
-                worker, client = self.open(sallyport)
-            os.kill(other, signal.SIGCONT)
+            with sallyport.only_worker(index):
+                worker, tunnels[index] = self.open(sallyport)
             self.assertEqual(worker, index)
-            tunnels[worker] = client
         return tunnels
 
     def kill(self, sallyport, title):
