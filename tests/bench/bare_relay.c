@@ -20,8 +20,8 @@ struct session;
 struct side {
   struct session *session;
   int fd;
-  bool ended;  /* its end of stream was passed on */
-  char *held;  /* what this side could not take yet */
+  bool ended; /* its end of stream was passed on */
+  char *held; /* what this side could not take yet */
   size_t held_length;
   size_t held_done;
 };

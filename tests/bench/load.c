@@ -1,5 +1,6 @@
 /* The benchmark's load: opens tunnels by CONNECT, sends one small message (or BYTES of bulk), reads its echo, closes in
-   order. `load PROXY_PORT ORIGIN_PORT TUNNELS CONCURRENCY BYTES`. Exit 0 when every tunnel did all of it. Not counted. */
+   order. `load PROXY_PORT ORIGIN_PORT TUNNELS CONCURRENCY BYTES`. Exit 0 when every tunnel did all of it. Not counted.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -63,8 +64,7 @@ static void send_more(struct tunnel *tunnel)
 {
   while (tunnel->sent < load.bytes) {
     size_t left = load.bytes - tunnel->sent;
-    ssize_t sent =
-      send(tunnel->fd, chunk, left < sizeof chunk ? left : sizeof chunk, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(tunnel->fd, chunk, left < sizeof chunk ? left : sizeof chunk, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno != EAGAIN)
       fail("send");
     if (sent < 0)
