@@ -31,8 +31,9 @@ struct constraint {
 
 enum treatment {
   CALL_ALLOWED,
-  CALL_ABSENT, /* ENOSYS: libraries try it, and do without it where it fails */
-  CALL_CANARY, /* an error number of the role's own, by which the process knows that its filter is in force */
+  CALL_ABSENT,  /* ENOSYS: libraries try it, and do without it where it fails */
+  CALL_IGNORED, /* answered as done, and not done */
+  CALL_CANARY,  /* an error number of the role's own, by which the process knows that its filter is in force */
 };
 
 struct call {
@@ -57,6 +58,10 @@ struct call {
 #define CALL_NONE_IF(name, why, ...)                                                     \
   {                                                                                      \
     .number = SYS_##name, .treatment = CALL_ABSENT, .when = {__VA_ARGS__}, .reason = why \
+  }
+#define CALL_IGNORED_IF(name, why, ...)                                                   \
+  {                                                                                       \
+    .number = SYS_##name, .treatment = CALL_IGNORED, .when = {__VA_ARGS__}, .reason = why \
   }
 
 #define INT_IS(number, is)                                             \

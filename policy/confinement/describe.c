@@ -22,15 +22,22 @@ static void describe_constraint(const struct constraint *when, FILE *stream)
   }
 }
 
+static const char *const answers[] = {
+  [CALL_ALLOWED] = "",
+  [CALL_ABSENT] = "answered ENOSYS",
+  [CALL_IGNORED] = "answered as done, and not done",
+  [CALL_CANARY] = "answered with the role's own error",
+};
+
 static void describe_call(const struct call *call, FILE *stream)
 {
   char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, call->number);
-  fprintf(stream, "| %s | ", name ? name : "?");
+  if (name)
+    fprintf(stream, "| %s | ", name);
+  else
+    fprintf(stream, "| number %d | ", call->number); /* newer than the library */
   free(name);
-  if (call->treatment == CALL_ABSENT)
-    fputs("answered ENOSYS", stream);
-  else if (call->treatment == CALL_CANARY)
-    fputs("answered with the role's own error", stream);
+  fputs(answers[call->treatment], stream);
   for (size_t i = 0; i < CALL_CONSTRAINTS_MAX && call->when[i].check != CHECK_NONE; i++) {
     fputs(i > 0 || call->treatment != CALL_ALLOWED ? ", " : "", stream);
     describe_constraint(&call->when[i], stream);

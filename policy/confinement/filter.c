@@ -41,9 +41,16 @@ int filter_canary_errno(enum role role)
 
 static uint32_t action_of(enum treatment treatment, enum role role)
 {
-  if (treatment == CALL_ABSENT)
+  switch (treatment) {
+  case CALL_ABSENT:
     return SCMP_ACT_ERRNO(ENOSYS);
-  return treatment == CALL_CANARY ? SCMP_ACT_ERRNO((uint32_t)filter_canary_errno(role)) : SCMP_ACT_ALLOW;
+  case CALL_IGNORED:
+    return SCMP_ACT_ERRNO(0);
+  case CALL_CANARY:
+    return SCMP_ACT_ERRNO((uint32_t)filter_canary_errno(role));
+  default:
+    return SCMP_ACT_ALLOW;
+  }
 }
 
 /* (argument & mask) == value */
