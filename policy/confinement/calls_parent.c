@@ -173,6 +173,9 @@ static const struct call libraries[] = {
   CALL(getegid, "is the process privileged"),
   CALL(getcwd, "relative paths in the configuration"),
   CALL(sigaltstack, "start of a process"),
+#ifdef SALLYPORT_SANITIZER
+  CALL(getrusage, "report"),
+#endif
 };
 
 static const struct call confinement[] = {

@@ -15,9 +15,9 @@ static const struct call_table *const resolver[] = {&calls_resolver_sockets, CHI
                                                     SANITIZER_TABLE &calls_canary};
 
 static const struct call_table *const parent[] = {
-  &calls_parent_loop,     &calls_parent_network,         &calls_parent_files,     &calls_parent_spawn,
-  &calls_parent_children, &calls_parent_loader,          &calls_parent_libraries, &calls_parent_confinement,
-  &calls_parent_absent,   SANITIZER_TABLE &calls_canary,
+  &calls_parent_loop,     &calls_parent_network, &calls_parent_files,     &calls_parent_spawn,
+  &calls_parent_children, &calls_parent_loader,  &calls_parent_libraries, &calls_parent_confinement,
+  &calls_parent_absent,   &calls_canary,
 };
 
 #define TABLES(of)                \
