@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "child/worker/ask.h"
 #include "child/worker/egress_connect.h"
 #include "child/worker/session.h"
 #include "shared/log.h"
 
-enum listener_state { LISTENER_CLOSED, LISTENER_ACCEPTING, LISTENER_PAUSED };
+enum listener_state { LISTENER_STOPPED, LISTENER_ACCEPTING, LISTENER_PAUSED };
 
 struct listener {
   struct event event;
@@ -51,15 +50,14 @@ static void pause_accepting(struct listener *listener)
   counter_add(listener->all->worker->counters, COUNTER_ACCEPT_PAUSES, 1);
 }
 
+/* The descriptor stays open: its number must not become a session's, which the filter would not let be shut down. */
 static void stop(struct listener *listener)
 {
   if (listener->state == LISTENER_ACCEPTING)
     event_del(&listener->event);
   if (listener->state == LISTENER_PAUSED)
     listener->all->paused--;
-  if (listener->state != LISTENER_CLOSED)
-    close(descriptor_of(listener));
-  listener->state = LISTENER_CLOSED;
+  listener->state = LISTENER_STOPPED;
 }
 
 static void run_short(struct listeners *listeners, int error)
@@ -81,7 +79,7 @@ static void accept_failed(struct listener *listener, int error)
     break;
   case EINVAL: /* the parent has shut it down */
   case EBADF:
-    log_info("a listener is closed");
+    log_info("a listener was shut down");
     stop(listener);
     break;
   default:
@@ -159,7 +157,7 @@ void listeners_free(struct listeners *listeners)
 {
   if (!listeners)
     return;
-  listeners_close(listeners);
+  listeners_stop(listeners);
   event_free(listeners->retry);
   free(listeners);
 }
@@ -169,7 +167,7 @@ int listeners_add(struct listeners *listeners, int descriptor)
   if (descriptor < CHILD_LISTENER_FD_FIRST || descriptor >= CHILD_LISTENER_FD_END)
     return -EINVAL;
   struct listener *listener = &listeners->listeners[descriptor - CHILD_LISTENER_FD_FIRST];
-  if (listener->state != LISTENER_CLOSED)
+  if (listener->state != LISTENER_STOPPED)
     return 0;
   if (event_assign(&listener->event, listeners->worker->base, descriptor, EV_READ | EV_PERSIST, accept_ready,
                    listener) < 0 ||
@@ -197,7 +195,7 @@ void listeners_resume(struct listeners *listeners)
   }
 }
 
-void listeners_close(struct listeners *listeners)
+void listeners_stop(struct listeners *listeners)
 {
   for (size_t i = 0; i < LISTENERS_MAX; i++)
     stop(&listeners->listeners[i]);

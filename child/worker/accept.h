@@ -16,5 +16,5 @@ void listeners_session_ended(struct listeners *listeners, uint8_t listener);
 /* What made a listener pause may be over: called at the end of each turn. */
 void listeners_resume(struct listeners *listeners);
 
-/* No more clients; the descriptors are closed (the parent's and the other workers' stay). */
-void listeners_close(struct listeners *listeners);
+/* No more clients. The descriptors stay open and unused. */
+void listeners_stop(struct listeners *listeners);

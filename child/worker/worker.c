@@ -15,8 +15,8 @@
 #include "shared/descriptors.h"
 #include "shared/log.h"
 
-/* A session has two descriptors, and the numbers below what is open now are taken. The limit is the one that
-   confinement has set, if it may be asked for; else the present one, which is not lower. */
+/* A session has two descriptors, and the numbers below what is open now are taken. The limit is the parent's own, which
+   confinement sets once more; behind the filter it cannot be asked for. */
 static size_t sessions_that_fit(void)
 {
   struct rlimit limit;
@@ -125,7 +125,7 @@ static const char *take_listener(struct worker *worker, const struct msg_listene
 static const char *drain(struct worker *worker)
 {
   worker->state = LINK_DRAINING;
-  listeners_close(worker->listeners);
+  listeners_stop(worker->listeners);
   for (struct session *session = worker->sessions, *next; session; session = next) {
     next = session->next;
     if (session->state == SESSION_HEAD && !session->up.rest)

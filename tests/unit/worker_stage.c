@@ -173,6 +173,13 @@ size_t stage_descriptors(void)
   return count;
 }
 
+bool stage_has_descriptor(int descriptor)
+{
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)stage_worker, descriptor);
+  return access(path, F_OK) == 0;
+}
+
 static bool fdinfo_has(const char *name, int descriptor)
 {
   char path[320];

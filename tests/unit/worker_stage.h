@@ -35,6 +35,8 @@ bool stage_logged(const char *text);
 /* Open descriptors of the worker. */
 size_t stage_descriptors(void);
 
+bool stage_has_descriptor(int descriptor);
+
 /* The worker's event loop has this descriptor with EPOLLEXCLUSIVE. */
 bool stage_watches_exclusively(int descriptor);
 

@@ -347,6 +347,8 @@ Test(worker_tunnel, drain_ends_idle_heads_and_lets_tunnels_go_on)
   char byte;
   stage_write_text(client, "x");
   stage_read(far, &byte, 1);
+  /* The filter lets nobody shut down or reset what has a listener's number: no session may ever get it. */
+  cr_assert(stage_has_descriptor(CHILD_LISTENER_FD_FIRST));
   close(client);
   stage_expect_end(far);
   close(far);
