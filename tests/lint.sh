@@ -24,10 +24,9 @@ compile_with() { # COMPILER FLAGS
   $make --no-print-directory -j"$jobs" objects DEPS= CC="$1" BUILD="build/lint-$1" CFLAGS="$2"
 }
 
-gcc_flags="-Wformat=2 -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wundef -Wpointer-arith
-  -Wcast-qual -Wmissing-declarations -Wold-style-definition"
-clang_flags="-Wformat=2 -Wundef -Wpointer-arith -Wcast-qual -Wmissing-declarations -Wcomma -Wunreachable-code
-  -Wshorten-64-to-32 -Wimplicit-fallthrough -Wno-gnu-zero-variadic-macro-arguments"
+common_flags='-Wformat-security -Wundef -Wpointer-arith -Wmissing-declarations -Wimplicit-fallthrough'
+gcc_flags="$common_flags -Wduplicated-cond -Wold-style-definition"
+clang_flags="$common_flags -Wunreachable-code -Wshorten-64-to-32"
 
 # The flags that each side is compiled with, as far as they matter for reading it.
 flags_of() {
@@ -38,10 +37,17 @@ flags_of() {
 tidy() {
   sources | xargs -P "$jobs" -I{} bash -c 'tidy_one {}'
 }
+# A file that was clean is not looked at again until it, or something that it includes, has changed.
 tidy_one() {
+  local clean=build/lint-clang/tidy/$1.clean needs
+  needs=$(sed -n '1,/^$/ s/^[^:]*: *//; s/\\$//p' "build/lint-clang/obj/${1%.c}.d" 2>/dev/null | tr -s ' \n' ' ')
+  # shellcheck disable=SC2086 # words
+  if [ -e "$clean" ] && [ -z "$(find .clang-tidy $1 $needs -newer "$clean" -print -quit 2>&1)" ]; then
+    return 0
+  fi
   # shellcheck disable=SC2046 # words
   clang-tidy --quiet "$1" -- $(flags_of "$1") 2>&1 | grep -v -e '^[0-9]* warnings\? generated' -e '^Suppressed '
-  return "${PIPESTATUS[0]}"
+  [ "${PIPESTATUS[0]}" -eq 0 ] && mkdir -p "${clean%/*}" && touch "$clean"
 }
 export -f tidy_one flags_of
 

@@ -153,8 +153,10 @@ int main(int argc, char **argv)
   long concurrency = strtol(argv[4], NULL, 10);
   load.bytes = strtoul(argv[5], NULL, 10);
   struct tunnel *tunnels = calloc((size_t)concurrency, sizeof *tunnels);
-  if (!tunnels || load.bytes == 0)
+  if (!tunnels || load.bytes == 0) {
+    free(tunnels);
     return EXIT_FAILURE;
+  }
   for (long i = 0; i < concurrency && load.started < load.wanted; i++)
     start(&tunnels[i]);
   while (load.finished < load.wanted) {
