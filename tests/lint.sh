@@ -56,7 +56,7 @@ cpp_check() {
   for side in shared policy parent child; do
     cppcheck --quiet --std=c11 --language=c --enable=warning,portability,performance --inline-suppr --error-exitcode=1 \
       --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro \
-      -D_GNU_SOURCE -DSALLYPORT_VERSION='"0"' -DSALLYPORT_LIBEXECDIR='"/"' -I"build/lint-clang/include/$side" \
+      -D__x86_64__=1 -D_GNU_SOURCE -DSALLYPORT_VERSION='"0"' -DSALLYPORT_LIBEXECDIR='"/"' -I"build/lint-clang/include/$side" \
       -j "$jobs" "$side" || return 1
   done
 }
