@@ -31,7 +31,7 @@ struct question_pool {
   unsigned servers;
   size_t count;
   size_t idle_count;
-  struct question *idle; /* the one that has been idle for longest is not preferred: any will do */
+  struct question *idle;
   struct question questions[];
 };
 
@@ -134,7 +134,7 @@ static int make_channel(struct question *question)
     .sock_state_cb_data = question->sockets,
   };
   int given = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS | ARES_OPT_LOOKUPS |
-              ARES_OPT_SOCK_STATE_CB | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_NOROTATE;
+              ARES_OPT_SOCK_STATE_CB | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_SORTLIST | ARES_OPT_NOROTATE;
   int status = ares_init_options(&question->channel, &options, given);
   if (status != ARES_SUCCESS)
     return status == ARES_ENOMEM ? -ENOMEM : -EIO;
