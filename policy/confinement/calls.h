@@ -17,7 +17,7 @@ enum check {
   CHECK_NONE,
   CHECK_INT_IS,      /* == value */
   CHECK_INT_WITHIN,  /* no bits but those of value */
-  CHECK_INT_BETWEEN, /* value <= argument < end; both multiples of the largest power of two in value */
+  CHECK_INT_BETWEEN, /* value <= argument < end, value > 0 */
   CHECK_LONG_IS,
   CHECK_LONG_WITHIN,
 };
@@ -31,9 +31,8 @@ struct constraint {
 
 enum treatment {
   CALL_ALLOWED,
-  CALL_ABSENT,  /* ENOSYS: libraries try it, and do without it where it fails */
-  CALL_IGNORED, /* answered as done, and not done */
-  CALL_CANARY,  /* an error number of the role's own, by which the process knows that its filter is in force */
+  CALL_ABSENT, /* ENOSYS: libraries try it, and do without it where it fails */
+  CALL_CANARY, /* an error number of the role's own, by which the process knows that its filter is in force */
 };
 
 struct call {
@@ -59,11 +58,6 @@ struct call {
   {                                                                                      \
     .number = SYS_##name, .treatment = CALL_ABSENT, .when = {__VA_ARGS__}, .reason = why \
   }
-#define CALL_IGNORED_IF(name, why, ...)                                                   \
-  {                                                                                       \
-    .number = SYS_##name, .treatment = CALL_IGNORED, .when = {__VA_ARGS__}, .reason = why \
-  }
-
 #define INT_IS(number, is)                                             \
   {                                                                    \
     .check = CHECK_INT_IS, .argument = number, .value = (uint32_t)(is) \

@@ -10,11 +10,8 @@
 
 static const struct call sockets[] = {
   CALL_IF(accept4, "clients, from the listeners only", LISTENER_FD(0), INT_IS(3, SOCK_NONBLOCK | SOCK_CLOEXEC)),
-  CALL_IF(close, "the end of a session", SESSION_FD(0)),
-  CALL_IGNORED_IF(close,
-                  "a listener is done with, but its number stays taken, or the next session would get it and could "
-                  "not be shut down; the parent closes what it stands for",
-                  LISTENER_FD(0)),
+  CALL_IF(close, "the end of a session; a number below would go to the next session, out of reach of the checks",
+          SESSION_FD(0)),
   CALL_IF(shutdown, "half-close passed on; a listener shut down would be silent for every worker", SESSION_FD(0)),
   CALL_IF(getsockopt, "writable check: a pending error", INT_IS(1, SOL_SOCKET), INT_IS(2, SO_ERROR)),
   CALL_IF(setsockopt, "a reset passed on as a reset", SESSION_FD(0), INT_IS(1, SOL_SOCKET), INT_IS(2, SO_LINGER)),

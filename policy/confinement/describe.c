@@ -25,7 +25,6 @@ static void describe_constraint(const struct constraint *when, FILE *stream)
 static const char *const answers[] = {
   [CALL_ALLOWED] = "",
   [CALL_ABSENT] = "answered ENOSYS",
-  [CALL_IGNORED] = "answered as done, and not done",
   [CALL_CANARY] = "answered with the role's own error",
 };
 

@@ -44,8 +44,6 @@ static uint32_t action_of(enum treatment treatment, enum role role)
   switch (treatment) {
   case CALL_ABSENT:
     return SCMP_ACT_ERRNO(ENOSYS);
-  case CALL_IGNORED:
-    return SCMP_ACT_ERRNO(0);
   case CALL_CANARY:
     return SCMP_ACT_ERRNO((uint32_t)filter_canary_errno(role));
   default:

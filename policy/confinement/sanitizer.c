@@ -1,5 +1,5 @@
-/* Only in builds for tests. LeakSanitizer looks at its process from a thread of its own, which a filter forbids: leaks are
-   looked for where there is none, in unit tests. */
+/* Only in builds for tests. LeakSanitizer looks at its process from a thread of its own, which a filter forbids: leaks
+   are looked for where there is none, in unit tests. */
 #ifdef SALLYPORT_SANITIZER
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -131,7 +131,7 @@ const struct attempt attempts[] = {
   T(dup3, DIES, DIES, SKIP, LISTENER, 100, O_CLOEXEC),
   TN("close of the channel", SYS_close, DIES, DIES, SKIP, CHILD_CHANNEL_FD),
   TN("close of the log", SYS_close, DIES, DIES, SKIP, 2),
-  TN("close of a listener (ignored)", SYS_close, WORKS, DIES, SKIP, LISTENER),
+  TN("close of a listener", SYS_close, DIES, DIES, SKIP, LISTENER),
   T(close_range, DIES, DIES, SKIP, 3, 100),
   T(ioctl, DIES, DIES, PASSES, SESSION, FIONREAD, BUFFER),
   TN("ioctl FIONBIO", SYS_ioctl, DIES, DIES, SKIP, LISTENER, FIONBIO, BUFFER),

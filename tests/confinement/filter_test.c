@@ -30,8 +30,6 @@ static uint32_t answer_of(enum treatment treatment, enum role role)
   switch (treatment) {
   case CALL_ABSENT:
     return SECCOMP_RET_ERRNO | ENOSYS;
-  case CALL_IGNORED:
-    return SECCOMP_RET_ERRNO;
   case CALL_CANARY:
     return SECCOMP_RET_ERRNO | (uint32_t)filter_canary_errno(role);
   default:
