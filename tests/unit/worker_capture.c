@@ -83,7 +83,7 @@ Test(worker_capture, early_bytes_behind_a_head_in_pieces_are_replayed)
   int client = stage_client();
   stage_write(client, HEAD, 20);
   stage_fence();
-  stage_write_text(client, HEAD "early" + 20);
+  stage_write_text(client, &(HEAD "early")[20]);
   int far = stage_grant(stage_receive(MSG_ASK_EGRESS, NULL).ASK_EGRESS.ask, 7);
   stage_read(far, got, 5);
   cr_assert_eq(memcmp(got, "early", 5), 0);

@@ -170,7 +170,7 @@ Test(worker_verdict, heads_that_were_begun_wait_for_credit)
   }
   uint64_t id = ask(&clients[0]);
   for (int i = 1; i < 3; i++)
-    stage_write_text(clients[i], HEAD + 10);
+    stage_write_text(clients[i], &HEAD[10]);
   for (int i = 0; i < 3; i++) {
     cr_assert(stage_silent());
     stage_refuse(id, REASON_DENIED);
@@ -199,7 +199,7 @@ Test(worker_verdict, without_memory_an_incomplete_head_waits_and_others_are_serv
   while (poll(&writable, 1, 500) == 1)
     send(client, flood, sizeof flood, MSG_DONTWAIT);
   stage_fence();
-  stage_write_text(starved, HEAD + 10);
+  stage_write_text(starved, &HEAD[10]);
   stage_fence();
   cr_assert(stage_silent());
   stage_reset(client);
