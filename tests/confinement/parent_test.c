@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/capability.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,28 @@ static bool status_is_reduced(void)
 Test(parent, keeps_what_replacing_children_needs)
 {
   stage_in_copy(status_is_reduced);
+}
+
+#define KEPT_WITHOUT_KILL "00000000002001c0"
+
+/* In a container some may be missing from the start. */
+static bool reduced_from_less(void)
+{
+  cap_value_t missing = CAP_KILL;
+  cap_t now = cap_get_proc();
+  COPY_REQUIRE(now && cap_set_flag(now, CAP_PERMITTED, 1, &missing, CAP_CLEAR) == 0);
+  COPY_REQUIRE(cap_set_flag(now, CAP_EFFECTIVE, 1, &missing, CAP_CLEAR) == 0 && cap_set_proc(now) == 0);
+  cap_free(now);
+  COPY_REQUIRE(confined());
+  check_status("CapEff", KEPT_WITHOUT_KILL);
+  return true;
+}
+
+Test(parent, keeps_no_more_than_there_was)
+{
+  if (geteuid() != 0)
+    cr_skip("needs root");
+  stage_in_copy(reduced_from_less);
 }
 
 static bool start_each_role(void)

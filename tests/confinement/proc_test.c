@@ -165,12 +165,14 @@ Test(proc, descriptors_of_a_resolver)
   expect_descriptors(ROLE_RESOLVER);
 }
 
+#define LEAK "fd/256" /* 4 * CHILD_LISTENER_FD_END */
+
 Test(proc, nothing_is_inherited_but_what_was_handed_over)
 {
   root_only();
   cr_assert(setenv("SECRET", "of the parent", 1) == 0);
   int leak = open("/etc/passwd", O_RDONLY);
-  cr_assert(leak >= 0);
+  cr_assert(fcntl(leak, F_DUPFD, 4 * CHILD_LISTENER_FD_END) >= 0);
   struct probe probe = running(ROLE_WORKER);
   const char *environment = procfs_content(probe.pid, "environ");
   cr_expect(strncmp(environment,
@@ -179,6 +181,7 @@ Test(proc, nothing_is_inherited_but_what_was_handed_over)
                     90) == 0,
             "%s", environment);
   cr_expect(!strstr(environment, "SECRET"));
+  cr_expect_str_empty(procfs_link(probe.pid, LEAK), "a descriptor has come along");
   cr_expect_str_eq(procfs_content(probe.pid, "cmdline"), "sallyport: egress worker 0\n");
   end(&probe);
 }

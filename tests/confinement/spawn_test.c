@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,7 +105,39 @@ Test(spawn, signals_start_afresh)
   (void)probe_stop(&probe);
 }
 
-/* The probe's main reads its orders like any child's; they must come exactly as spawn writes them. */
+static void exec_with_order(const char *order, int channel)
+{
+  char path[PATH_MAX], variable[256];
+  snprintf(path, sizeof path, "%sprobe-worker", stage_folder());
+  snprintf(variable, sizeof variable, "SALLYPORT_CONFINE=%s", order ? order : "");
+  char *environment[] = {order ? variable : NULL, NULL};
+  char *arguments[] = {path, NULL};
+  (void)dup2(open("/dev/null", O_RDWR), STDERR_FILENO);
+  (void)dup2(channel, CHILD_CHANNEL_FD);
+  execve(path, arguments, environment);
+  _exit(1);
+}
+
+/* Runs the probe as it would be started by hand. Returns its wait status; *ret_ready: it said that it is confined. */
+static int start_by_hand(const char *order, bool *ret_ready)
+{
+  int ours, theirs;
+  cr_assert(channel_pair(&ours, &theirs) == 0);
+  pid_t pid = fork();
+  if (pid == 0)
+    exec_with_order(order, theirs);
+  close(theirs);
+  struct pollfd look = {.fd = ours, .events = POLLIN};
+  struct msg_ready ready;
+  cr_assert(poll(&look, 1, PATIENCE_MS) == 1);
+  *ret_ready = read(ours, &ready, sizeof ready) == sizeof ready;
+  close(ours);
+  int status;
+  cr_assert(waitpid(pid, &status, 0) == pid);
+  return status;
+}
+
+/* They must come exactly as spawn writes them. */
 Test(start, wrong_orders_end_with_exit_code_4)
 {
   static const char *const wrong[] = {
@@ -117,12 +150,12 @@ Test(start, wrong_orders_end_with_exit_code_4)
     "best-effort=1 namespaced=0 uid=65534 gid=65534 descriptors=256x",
     " best-effort=1 namespaced=0 uid=65534 gid=65534 descriptors=256",
     "best-effort=1  namespaced=0 uid=65534 gid=65534 descriptors=256",
+    "best-effort=1,namespaced=0 uid=65534 gid=65534 descriptors=256",
     "best-effort=1 uid=65534 namespaced=0 gid=65534 descriptors=256",
-    "best-effort=1 namespaced=0 uid=-1 gid=65534 descriptors=256",
-    "best-effort=1 namespaced=0 uid=+1 gid=65534 descriptors=256",
-    "best-effort=1 namespaced=0 uid= 1 gid=65534 descriptors=256",
+    "best-effort=1 namespaced=0 uid=+65534 gid=65534 descriptors=256",
+    "best-effort=1 namespaced=0 uid= 65534 gid=65534 descriptors=256",
     "best-effort=1 namespaced=0 uid=4294967295 gid=65534 descriptors=256",
-    "best-effort=1 namespaced=0 uid=18446744073709551617 gid=65534 descriptors=256",
+    "best-effort=1 namespaced=0 uid=18446744073709617150 gid=65534 descriptors=256",
     "best-effort=1 namespaced=0 uid=65534 gid=65534 descriptors=1048577",
     /* understood, and refused by confinement itself */
     "best-effort=1 namespaced=0 uid=0 gid=65534 descriptors=256",
@@ -131,26 +164,19 @@ Test(start, wrong_orders_end_with_exit_code_4)
     "best-effort=0 namespaced=0 uid=65534 gid=65534 descriptors=256",
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    pid_t pid = fork();
-    if (pid == 0) {
-      char path[4096], order[256];
-      snprintf(path, sizeof path, "%sprobe-worker", stage_folder());
-      snprintf(order, sizeof order, "SALLYPORT_CONFINE=%s", wrong[i] ? wrong[i] : "");
-      char *environment[] = {wrong[i] ? order : NULL, NULL};
-      char *arguments[] = {path, NULL};
-      int nothing = open("/dev/null", O_RDWR);
-      (void)dup2(nothing, STDERR_FILENO);
-      int pair[2];
-      if (channel_pair(&pair[0], &pair[1]) == 0)
-        (void)dup2(pair[1], CHILD_CHANNEL_FD);
-      execve(path, arguments, environment);
-      _exit(1);
-    }
-    int status;
-    cr_assert(waitpid(pid, &status, 0) == pid);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CONFINEMENT, "\"%s\": status %#x",
+    bool ready = true;
+    int status = start_by_hand(wrong[i], &ready);
+    cr_expect(!ready && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CONFINEMENT, "\"%s\": status %#x",
               wrong[i] ? wrong[i] : "(none)", status);
   }
+}
+
+/* The counterpart of the test above: but for what is wrong in them, they are obeyed. */
+Test(start, right_orders_are_obeyed)
+{
+  bool ready = false;
+  int status = start_by_hand("best-effort=1 namespaced=0 uid=65534 gid=65534 descriptors=256", &ready);
+  cr_expect(ready && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
 }
 
 /* The probe waits for its channel, whose other end a sibling keeps open: only the signal can end it. */
