@@ -54,3 +54,6 @@ bool bench_reply_all(const struct bench_question *question, const struct packet_
 
 /* Waits until the resolver has ended of itself. */
 void bench_await_end(void);
+
+/* Leaves the resolver room for a few answers only that the parent has not read. */
+void bench_squeeze(void);

@@ -264,14 +264,17 @@ Test(resolver_lookup, wrong_ids_and_questions_are_passed_over)
 }
 
 static unsigned flooded_socket;
+static bool flooded;
 
 /* The whole space of ids but the right one; what no longer fits the socket's queue is lost. */
 static void floods_first_socket(const struct bench_question *question)
 {
-  if (question->type == PACKET_AAAA || question->socket_number != flooded_socket) {
+  if (question->type == PACKET_AAAA || (flooded && question->socket_number != flooded_socket)) {
     v4_only(question);
     return;
   }
+  flooded = true;
+  flooded_socket = question->socket_number;
   packet_begin(&packet, 0, PACKET_NO_ERROR, question->name, question->type);
   packet_address(&packet, question->name, question->type, 60, 66);
   for (unsigned i = 1; i < 65536; i++) {
@@ -291,6 +294,7 @@ Test(resolver_lookup, a_flooded_port_is_given_up)
   struct msg_lookup_answer answer = bench_resolve("a.test");
   cr_assert_eq(answer.status, LOOKUP_FOUND);
   cr_expect_eq(answer.addresses[0].bytes[3], 1);
+  cr_expect(flooded);
 }
 
 static bool first_server_down(unsigned server, enum socket_kind kind)
@@ -345,6 +349,33 @@ Test(resolver_lookup, hosts_file_first)
   cr_expect_eq(bench_questions, 2u);
 }
 
+Test(resolver_lookup, nothing_is_lost_when_the_parent_does_not_read)
+{
+  enum { LOOKUPS = 1000 };
+  bench_squeeze();
+  bench_settings(0, TIMEOUT_MS);
+  bench_hosts("10.0.0.1 a.test\n");
+  for (uint64_t id = 1; id <= LOOKUPS; id++)
+    bench_lookup(id, id % 2 ? "a.test" : "b.test");
+  for (uint64_t id = 1; id <= LOOKUPS; id++)
+    cr_assert_eq(bench_answer(id).status, id % 2 ? LOOKUP_FOUND : LOOKUP_FAILED);
+  cr_expect_eq(bench_resolve("a.test").status, LOOKUP_FOUND);
+}
+
+Test(resolver_lookup, many_answers_at_once_to_a_parent_that_does_not_read)
+{
+  enum { LOOKUPS = 100 };
+  bench_squeeze();
+  bench_settings(1, TIMEOUT_MS);
+  for (uint64_t id = 1; id <= LOOKUPS; id++)
+    bench_lookup(id, "a.test");
+  bench_await_questions(2);
+  for (unsigned i = 0; i < 2; i++)
+    one_address(&bench_asked[i]);
+  for (uint64_t id = 1; id <= LOOKUPS; id++)
+    cr_assert_eq(bench_answer(id).count, 2);
+}
+
 Test(resolver_lookup, no_nameservers)
 {
   bench_settings(0, TIMEOUT_MS);
@@ -359,6 +390,22 @@ Test(resolver_lookup, new_settings_forget_the_old_answers)
   bench_settings(1, TIMEOUT_MS);
   cr_expect_eq(bench_resolve("a.test").status, LOOKUP_FOUND);
   bench_settings(1, TIMEOUT_MS);
+  cr_expect_eq(bench_resolve("a.test").status, LOOKUP_FOUND);
+  cr_expect_eq(bench_questions, 4u);
+}
+
+Test(resolver_lookup, answers_of_former_nameservers_are_not_kept)
+{
+  bench_settings(1, TIMEOUT_MS);
+  bench_lookup(1, "a.test");
+  bench_await_questions(2);
+  bench_settings(1, TIMEOUT_MS);
+  bench_hosts("10.0.0.1 marker.test\n");
+  cr_assert_eq(bench_resolve("marker.test").status, LOOKUP_FOUND);
+  for (unsigned i = 0; i < 2; i++)
+    one_address(&bench_asked[i]);
+  cr_expect_eq(bench_answer(1).status, LOOKUP_FOUND);
+  bench_nameserver = one_address;
   cr_expect_eq(bench_resolve("a.test").status, LOOKUP_FOUND);
   cr_expect_eq(bench_questions, 4u);
 }
