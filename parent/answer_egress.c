@@ -52,6 +52,13 @@ void ask_list_remove(struct ask_list *list, struct ask *ask)
     list->last = ask->previous;
 }
 
+void ask_release_credit(struct ask *ask)
+{
+  if (ask->holds_credit)
+    ask->egress->in_flight[child_index(ask->worker)]--;
+  ask->holds_credit = false;
+}
+
 static void ask_free(struct ask *ask)
 {
   if (ask->lookup)
@@ -232,6 +239,7 @@ const char *answer_egress(struct egress *egress, struct child *worker, const str
                       .client = read,
                       .host = host,
                       .port = message->port,
+                      .holds_credit = true,
                       .descriptor = -1};
   egress->asks++;
   egress->in_flight[child_index(worker)]++;
@@ -245,13 +253,20 @@ const char *answer_egress(struct egress *egress, struct child *worker, const str
   return NULL;
 }
 
+/* The worker's credit is free from here on, also when the answer is decided and only waits for this round's records: it
+   then goes out late, which is normal. */
 const char *egress_abandon(struct egress *egress, struct child *worker, const struct msg_abandon *abandon)
 {
-  struct ask *ask = find(&egress->open, worker, abandon->ask);
+  struct ask *ask = find(&egress->decided, worker, abandon->ask);
+  if (ask) {
+    ask_release_credit(ask);
+    return NULL;
+  }
+  ask = find(&egress->open, worker, abandon->ask);
   if (!ask)
-    return NULL; /* answered meanwhile: late is normal */
+    return NULL; /* answered meanwhile */
   egress_record_abandoned(ask);
-  egress->in_flight[child_index(worker)]--;
+  ask_release_credit(ask);
   ask_list_remove(&egress->open, ask);
   ask_free(ask);
   return NULL;

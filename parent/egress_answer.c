@@ -37,7 +37,7 @@ void egress_answer(struct ask *ask, bool recorded)
   else if (ask->reason == REASON_NONE && !books_enter(egress->books, ask->session, ask->worker, &ask->client,
                                                       ask->host.text, ask->port, &ask->upstream))
     ask->reason = REASON_LIMIT_REACHED;
-  egress->in_flight[child_index(ask->worker)]--;
+  ask_release_credit(ask);
   if (ask->reason == REASON_NONE)
     send_grant(ask);
   else

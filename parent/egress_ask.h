@@ -24,7 +24,8 @@ struct ask {
   const struct rule *rule; /* that allowed or denied */
   enum address_class address_class;
   struct endpoint upstream;
-  int descriptor; /* -1: refused */
+  int descriptor;    /* -1: refused */
+  bool holds_credit; /* counted in in_flight */
 };
 
 struct ask_list { /* in order of arrival */
@@ -44,6 +45,9 @@ struct egress {
   size_t *in_flight; /* asks not yet answered, per worker index */
   uint64_t next_session;
 };
+
+/* The ask counts against its worker's credit no longer. Once or more often. */
+void ask_release_credit(struct ask *ask);
 
 void ask_list_add(struct ask_list *list, struct ask *ask);
 void ask_list_remove(struct ask_list *list, struct ask *ask);

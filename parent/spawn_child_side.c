@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <signal.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "shared/limits.h"
+
+#define SIGNALS 64 /* of the kernel's sets */
 
 #define EXIT_CANNOT_EXECUTE 126
 
@@ -40,9 +43,11 @@ static bool wait_for_go(const struct child_side *side)
 /* libevent's handlers write into a pipe of the parent's, and an ignored signal would stay ignored over exec. */
 static void reset_signals(void)
 {
-  struct sigaction standard = {.sa_handler = SIG_DFL};
-  for (int number = 1; number < NSIG; number++)
-    (void)sigaction(number, &standard, NULL); /* not of KILL and STOP, nor of those that libc keeps */
+  /* The kernel's own form, all zeroes for the default: libc's sigaction() refuses the signals that it keeps for its
+     threads, and whoever started the parent may have ignored those too. */
+  static const uint64_t standard[8];
+  for (int number = 1; number <= SIGNALS; number++)
+    (void)syscall(SYS_rt_sigaction, number, standard, NULL, SIGNALS / CHAR_BIT); /* KILL and STOP stay as they are */
 }
 
 /* Without root, exec would take from the process all that the user namespace has given it, but for ambient ones: those
