@@ -131,6 +131,8 @@ class Sallyport:
     taken from; prefix: words before the command (a tracer).
     """
 
+    running = []  # whose log a failed test shows
+
     def __init__(
         self,
         allow=(),
@@ -172,7 +174,6 @@ class Sallyport:
 
     def __exit__(self, kind, *_):
         if kind:
-            print("\n".join(["-- log of Sallyport"] + self.log[-60:]))
             self.discard()
         else:
             self.stop()
@@ -259,6 +260,7 @@ class Sallyport:
         os.close(ready)
         if said == b"\n":
             self.remember_processes()
+            Sallyport.running.append(self)
             return True
         self.process.kill()
         self.process.wait()
@@ -282,6 +284,8 @@ class Sallyport:
 
     def discard(self):
         """After a failure: everything away, no questions asked."""
+        if self in Sallyport.running:
+            Sallyport.running.remove(self)
         if self.process:
             if self.process.poll() is None:
                 self.process.kill()
@@ -297,11 +301,13 @@ class Sallyport:
             code = self.process.wait(PATIENCE_S)
             self.reader.join(PATIENCE_S)
             self.complain(code)
-        except BaseException:
-            print("\n".join(["-- log of Sallyport"] + self.log[-60:]))
-            raise
+        except BaseException as failure:
+            raise AssertionError("\n".join([str(failure), *self.last_words()])) from failure
         finally:
             self.discard()
+
+    def last_words(self):
+        return ["-- log of Sallyport", *self.log[-60:], "-- end of log"]
 
     def expect(self, pattern):
         """An error that this test provokes; every other one in the log is a failure."""

@@ -15,6 +15,8 @@ import sys
 import time
 import unittest
 
+import harness
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 AT_ONCE = 2
 FILE_TIMEOUT_S = 900
@@ -42,7 +44,8 @@ class Result(unittest.TestResult):
 
     def note(self, test, error):
         printed = self._stdout_buffer.getvalue() if self._stdout_buffer else ""
-        self.failed_now.append(printed + self._exc_info_to_string(error, test))
+        logs = [line for sallyport in harness.Sallyport.running for line in sallyport.last_words()]
+        self.failed_now.append("\n".join([printed + self._exc_info_to_string(error, test), *logs]))
         if not isinstance(test, unittest.TestCase):  # a set-up of a class or a file
             self.finish(test)
 
