@@ -4,7 +4,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 LIBEXECDIR ?= $(PREFIX)/libexec/sallyport
 PORT ?= 3128
-CC ?= gcc
+ifeq ($(origin CC),default) # make has one of its own; CC=clang from outside is kept
+CC := gcc
+endif
 BUILD ?= build
 VERSION := 0.1.0
 
@@ -100,6 +102,12 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(LIBEXECDIR)
 	install -m 755 $(BUILD)/sallyport $(DESTDIR)$(PREFIX)/sbin/sallyport
 	install -m 755 $(BUILD)/sallyport-worker $(BUILD)/sallyport-resolver $(DESTDIR)$(LIBEXECDIR)/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 packaging/man/sallyport.8 $(DESTDIR)$(PREFIX)/share/man/man8/
+	install -m 644 packaging/man/sallyport.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/
+	install -d $(DESTDIR)$(PREFIX)/share/doc/sallyport/examples/allow.d
+	install -m 644 packaging/config/sallyport.yaml $(DESTDIR)$(PREFIX)/share/doc/sallyport/examples/
+	install -m 644 packaging/config/allow.d/base.list $(DESTDIR)$(PREFIX)/share/doc/sallyport/examples/allow.d/
 
 clean:
 	rm -rf build
