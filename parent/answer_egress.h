@@ -30,7 +30,8 @@ void egress_set_supervisor(struct egress *egress, struct supervisor *supervisor)
 /* Messages of workers and the resolver: NULL, or a literal that says how the child broke the rules.
    answer_egress is the twin of the worker's ask_egress. `client` is the ask's descriptor: it is only read, -1 when this
    process could not receive it. */
-const char *answer_egress(struct egress *egress, struct child *worker, const struct msg_ask_egress *ask, int client);
+const char *answer_egress(struct egress *egress, struct child *worker, const struct msg_ask_egress *message,
+                          int client);
 const char *egress_abandon(struct egress *egress, struct child *worker, const struct msg_abandon *abandon);
 const char *egress_session_closed(struct egress *egress, struct child *worker, const struct msg_session_closed *closed);
 const char *egress_worker_refused(struct egress *egress, struct child *worker, const struct msg_worker_refused *refused,

@@ -131,11 +131,12 @@ static const struct policy *choose_policy(const struct config *config, const cha
   return policy;
 }
 
-static int check(const struct config *config, const struct arguments *arguments, struct check_question *question)
+static int check(const struct config *config, const struct arguments *arguments, const struct check_question *asked)
 {
+  struct check_question question = *asked;
   char chosen[SHOWN_SIZE];
-  question->policy = choose_policy(config, arguments->policy, chosen, sizeof chosen);
-  if (!question->policy)
+  question.policy = choose_policy(config, arguments->policy, chosen, sizeof chosen);
+  if (!question.policy)
     return EXIT_CODE_USAGE;
   struct own_listeners own;
   int result = check_own_read(config, &own);
@@ -143,10 +144,10 @@ static int check(const struct config *config, const struct arguments *arguments,
     fprintf(stderr, "sallyport check: cannot read the interfaces: %s\n", strerror(-result));
     return EXIT_CODE_RUNTIME;
   }
-  question->policy_chosen = chosen;
-  question->own = &own;
-  question->hosts_file = config->hosts_file;
-  bool allowed = check_verdict(question, stdout);
+  question.policy_chosen = chosen;
+  question.own = &own;
+  question.hosts_file = config->hosts_file;
+  bool allowed = check_verdict(&question, stdout);
   check_own_clear(&own);
   return allowed ? 0 : EXIT_CODE_DENIED;
 }

@@ -24,7 +24,8 @@ bool address_equal(const struct address *a, const struct address *b);
 /* Whether `address` lies in network/prefix. Families must match; 0 <= prefix <= 32 or 128. */
 bool address_in_prefix(const struct address *address, const struct address *network, unsigned prefix);
 
-/* Strict text forms only: four plain decimals, or RFC 4291 section 2.2 without zone. 0 or -EINVAL; *ret set on success. */
+/* Strict text forms only: four plain decimals, or RFC 4291 section 2.2 without zone. 0 or -EINVAL; *ret set on success.
+ */
 int address_parse(const char *text, struct address *ret);
 
 /* Writes the RFC 5952 text. `size` at least ADDRESS_TEXT_SIZE. Returns `text`. */

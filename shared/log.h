@@ -16,9 +16,9 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 
 bool log_enabled(enum log_level level);
 
-#define log_debug(...) \
-  do { \
-    if (log_enabled(LOG_LEVEL_DEBUG)) \
+#define log_debug(...)                         \
+  do {                                         \
+    if (log_enabled(LOG_LEVEL_DEBUG))          \
       log_write(LOG_LEVEL_DEBUG, __VA_ARGS__); \
   } while (0)
 #define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)

@@ -30,30 +30,40 @@ enum link_state {
 #define LINK_SERVING (LINK_RUNNING | LINK_DRAINING)
 
 /* X(NAME, number, struct, links, receiver, with descriptor, states of the receiver, what it says) */
-#define MESSAGES(X) \
-  X(READY,           1, msg_ready,           LINK_ANY,      TO_PARENT, 0, LINK_STARTING, "confined; what was waived") \
-  X(ASK_EGRESS,      2, msg_ask_egress,      LINK_WORKER,   TO_PARENT, 1, LINK_SERVING,  "may this client go to host and port; the client's descriptor comes along") \
-  X(ABANDON,         3, msg_abandon,         LINK_WORKER,   TO_PARENT, 0, LINK_SERVING,  "the client of an ask is gone; late is normal") \
-  X(SESSION_CLOSED,  4, msg_session_closed,  LINK_WORKER,   TO_PARENT, 0, LINK_SERVING,  "a granted session ended, with its byte counts") \
-  X(WORKER_REFUSED,  5, msg_worker_refused,  LINK_WORKER,   TO_PARENT, 1, LINK_SERVING,  "refused by the worker itself, for the record; the client's descriptor comes along") \
-  X(LOOKUP_ANSWER,   6, msg_lookup_answer,   LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,  "addresses of a name, or why there are none") \
-  X(WANT_SOCKET,     7, msg_want_socket,     LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,  "a socket connected to a nameserver, please") \
-  X(WORKER_SETTINGS, 32, msg_worker_settings, LINK_WORKER,  TO_CHILD,  0, LINK_SERVING,  "limits; first after READY, again after a reload") \
-  X(LISTENER,        33, msg_listener,       LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "the listener at a fixed descriptor number; accept from now on") \
-  X(GRANT,           34, msg_grant,          LINK_WORKER,   TO_CHILD,  1, LINK_SERVING,  "go ahead: here is the connected upstream") \
-  X(REFUSAL,         35, msg_refusal,        LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "no, and why") \
-  X(DRAIN,           36, msg_drain,          LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "stop accepting, let sessions end, then exit") \
-  X(RESOLVER_SETTINGS, 48, msg_resolver_settings, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING, "nameservers and time limits; first after READY") \
-  X(HOSTS_FILE,      49, msg_hosts_file,     LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "content of the hosts file in a sealed memfd; replaces the former") \
-  X(LOOKUP,          50, msg_lookup,         LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "resolve a canonical name") \
-  X(SOCKET,          51, msg_socket,         LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "the socket that was wanted") \
-  X(SOCKET_FAILED,   52, msg_socket_failed,  LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "the socket that was wanted cannot be had now")
+#define MESSAGES(X)                                                                                                   \
+  X(READY, 1, msg_ready, LINK_ANY, TO_PARENT, 0, LINK_STARTING, "confined; what was waived")                          \
+  X(ASK_EGRESS, 2, msg_ask_egress, LINK_WORKER, TO_PARENT, 1, LINK_SERVING,                                           \
+    "may this client go to host and port; the client's descriptor comes along")                                       \
+  X(ABANDON, 3, msg_abandon, LINK_WORKER, TO_PARENT, 0, LINK_SERVING, "the client of an ask is gone; late is normal") \
+  X(SESSION_CLOSED, 4, msg_session_closed, LINK_WORKER, TO_PARENT, 0, LINK_SERVING,                                   \
+    "a granted session ended, with its byte counts")                                                                  \
+  X(WORKER_REFUSED, 5, msg_worker_refused, LINK_WORKER, TO_PARENT, 1, LINK_SERVING,                                   \
+    "refused by the worker itself, for the record; the client's descriptor comes along")                              \
+  X(LOOKUP_ANSWER, 6, msg_lookup_answer, LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,                                   \
+    "addresses of a name, or why there are none")                                                                     \
+  X(WANT_SOCKET, 7, msg_want_socket, LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,                                       \
+    "a socket connected to a nameserver, please")                                                                     \
+  X(WORKER_SETTINGS, 32, msg_worker_settings, LINK_WORKER, TO_CHILD, 0, LINK_SERVING,                                 \
+    "limits; first after READY, again after a reload")                                                                \
+  X(LISTENER, 33, msg_listener, LINK_WORKER, TO_CHILD, 0, LINK_SERVING,                                               \
+    "the listener at a fixed descriptor number; accept from now on")                                                  \
+  X(GRANT, 34, msg_grant, LINK_WORKER, TO_CHILD, 1, LINK_SERVING, "go ahead: here is the connected upstream")         \
+  X(REFUSAL, 35, msg_refusal, LINK_WORKER, TO_CHILD, 0, LINK_SERVING, "no, and why")                                  \
+  X(DRAIN, 36, msg_drain, LINK_WORKER, TO_CHILD, 0, LINK_SERVING, "stop accepting, let sessions end, then exit")      \
+  X(RESOLVER_SETTINGS, 48, msg_resolver_settings, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING,                           \
+    "nameservers and time limits; first after READY")                                                                 \
+  X(HOSTS_FILE, 49, msg_hosts_file, LINK_RESOLVER, TO_CHILD, 1, LINK_SERVING,                                         \
+    "content of the hosts file in a sealed memfd; replaces the former")                                               \
+  X(LOOKUP, 50, msg_lookup, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING, "resolve a canonical name")                     \
+  X(SOCKET, 51, msg_socket, LINK_RESOLVER, TO_CHILD, 1, LINK_SERVING, "the socket that was wanted")                   \
+  X(SOCKET_FAILED, 52, msg_socket_failed, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING,                                   \
+    "the socket that was wanted cannot be had now")
 
 enum message_type {
 #define X(name, number, payload, links, to, descriptor, states, says) MSG_##name = number,
   MESSAGES(X)
 #undef X
-  MSG_TYPE_END = 64
+    MSG_TYPE_END = 64
 };
 
 /* Bits of confinement steps (policy/confinement/steps.h) done and waived. */
@@ -66,9 +76,9 @@ struct msg_ready {
 
 struct msg_ask_egress {
   uint32_t type;
-  uint16_t port;            /* 1 to 65535 */
+  uint16_t port; /* 1 to 65535 */
   uint16_t zero;
-  uint64_t ask;             /* chosen by the worker, never 0, not in flight yet; comes back in the answer */
+  uint64_t ask;              /* chosen by the worker, never 0, not in flight yet; comes back in the answer */
   char host[HOST_TEXT_SIZE]; /* canonical form of policy/egress/host.h */
 };
 
@@ -80,23 +90,23 @@ struct msg_abandon {
 
 struct msg_session_closed {
   uint32_t type;
-  uint16_t ending;          /* enum ending */
+  uint16_t ending; /* enum ending */
   uint16_t zero;
-  uint64_t session;         /* from msg_grant */
-  uint64_t bytes_up;        /* client to upstream */
+  uint64_t session;  /* from msg_grant */
+  uint64_t bytes_up; /* client to upstream */
   uint64_t bytes_down;
 };
 
 struct msg_worker_refused {
   uint32_t type;
-  uint16_t reason;          /* enum reason: BAD_REQUEST, HEAD_TOO_LARGE, REQUEST_TIMEOUT, METHOD_NOT_ALLOWED, CLIENT_GONE */
+  uint16_t reason; /* enum reason: BAD_REQUEST, HEAD_TOO_LARGE, REQUEST_TIMEOUT, METHOD_NOT_ALLOWED, CLIENT_GONE */
   uint16_t zero;
 };
 
 enum lookup_status {
   LOOKUP_FOUND,
-  LOOKUP_NO_NAME,           /* NXDOMAIN, or no address of either family */
-  LOOKUP_FAILED,            /* SERVFAIL, REFUSED, malformed answers */
+  LOOKUP_NO_NAME, /* NXDOMAIN, or no address of either family */
+  LOOKUP_FAILED,  /* SERVFAIL, REFUSED, malformed answers */
   LOOKUP_TIMED_OUT,
   LOOKUP_OVERLOADED,
   LOOKUP_STATUS_COUNT
@@ -104,8 +114,8 @@ enum lookup_status {
 
 struct msg_lookup_answer {
   uint32_t type;
-  uint16_t status;          /* enum lookup_status */
-  uint16_t count;           /* > 0 exactly when FOUND */
+  uint16_t status; /* enum lookup_status */
+  uint16_t count;  /* > 0 exactly when FOUND */
   uint64_t lookup;
   struct address addresses[LOOKUP_ADDRESSES_MAX]; /* family 4 or 6 below count, all zero from there on */
 };
@@ -114,29 +124,29 @@ enum socket_kind { SOCKET_UDP, SOCKET_TCP, SOCKET_KIND_COUNT };
 
 struct msg_want_socket {
   uint32_t type;
-  uint16_t server;          /* index into the nameservers of the settings */
-  uint16_t kind;            /* enum socket_kind */
-  uint64_t ticket;          /* chosen by the resolver; comes back */
+  uint16_t server; /* index into the nameservers of the settings */
+  uint16_t kind;   /* enum socket_kind */
+  uint64_t ticket; /* chosen by the resolver; comes back */
 };
 
 struct msg_worker_settings {
   uint32_t type;
-  uint32_t credit;          /* asks in flight, at most */
+  uint32_t credit; /* asks in flight, at most */
   uint32_t head_timeout_ms;
   uint32_t answer_timeout_ms; /* an ask that the parent has not answered by then is a 504 */
   uint32_t tunnel_idle_ms;
   uint32_t half_open_idle_ms;
-  uint32_t buffered_bytes;  /* per direction */
+  uint32_t buffered_bytes;       /* per direction */
   uint32_t buffered_total_bytes; /* of the worker: over it reads pause */
-  uint32_t sessions_max;    /* per listener */
+  uint32_t sessions_max;         /* per listener */
   uint32_t log_level;
-  uint32_t log_json;        /* 0 or 1 */
+  uint32_t log_json; /* 0 or 1 */
   uint32_t zero;
 };
 
 struct msg_listener {
   uint32_t type;
-  uint16_t descriptor;      /* CHILD_LISTENER_FD_FIRST <= descriptor < CHILD_LISTENER_FD_END */
+  uint16_t descriptor; /* CHILD_LISTENER_FD_FIRST <= descriptor < CHILD_LISTENER_FD_END */
   uint16_t zero;
 };
 
@@ -149,14 +159,14 @@ struct msg_grant {
 
 struct msg_refusal {
   uint32_t type;
-  uint16_t reason;          /* enum reason */
+  uint16_t reason; /* enum reason */
   uint16_t zero;
   uint64_t ask;
   uint64_t session;
-  char policy[POLICY_NAME_SIZE];     /* empty where no policy was involved */
-  char rule[RULE_TEXT_SIZE];         /* DENIED: the deny rule; NOT_ALLOWED: the entry that would permit; else empty */
+  char policy[POLICY_NAME_SIZE]; /* empty where no policy was involved */
+  char rule[RULE_TEXT_SIZE];     /* DENIED: the deny rule; NOT_ALLOWED: the entry that would permit; else empty */
   char address_class[POLICY_NAME_SIZE]; /* BLOCKED_ADDRESS: name of the class; else empty */
-  char message[POLICY_MESSAGE_SIZE]; /* the policy's own; may be empty */
+  char message[POLICY_MESSAGE_SIZE];    /* the policy's own; may be empty */
 };
 
 struct msg_drain {
@@ -166,8 +176,8 @@ struct msg_drain {
 
 struct msg_resolver_settings {
   uint32_t type;
-  uint32_t servers;         /* count, may be 0: then only the hosts file answers */
-  uint32_t timeout_ms;      /* of a whole lookup */
+  uint32_t servers;    /* count, may be 0: then only the hosts file answers */
+  uint32_t timeout_ms; /* of a whole lookup */
   uint32_t log_level;
   uint32_t log_json;
   uint32_t zero;
@@ -175,7 +185,7 @@ struct msg_resolver_settings {
 
 struct msg_hosts_file {
   uint32_t type;
-  uint32_t bytes;           /* at most HOSTS_FILE_BYTES_MAX */
+  uint32_t bytes; /* at most HOSTS_FILE_BYTES_MAX */
 };
 
 struct msg_lookup {

@@ -10,7 +10,8 @@
    `size` ends. Returns the length written. */
 size_t text_escape_json(const char *bytes, size_t length, char *ret, size_t size);
 
-/* Copies with every byte outside printable ASCII replaced by '?'; for reason phrases and terminals. Returns the length. */
+/* Copies with every byte outside printable ASCII replaced by '?'; for reason phrases and terminals. Returns the length.
+ */
 size_t text_printable(const char *bytes, size_t length, char *ret, size_t size);
 
 /* Copies a NUL-terminated string into a field and zeroes the rest, as messages need it. False when it did not fit

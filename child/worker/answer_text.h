@@ -1,5 +1,5 @@
-/* The bytes of an answer that Sallyport makes itself on egress: status line, fields, two or three plain sentences. Pure;
-   writing them is answer.c's. */
+/* The bytes of an answer that Sallyport makes itself on egress: status line, fields, two or three plain sentences.
+   Pure; writing them is answer.c's. */
 #pragma once
 
 #include "shared/messages.h"
@@ -9,8 +9,8 @@
 
 struct answer {
   enum reason reason;
-  const char *target;               /* "host:port" as asked, or NULL when it was never known; any bytes */
-  const char *why;                  /* the worker's own literal, or NULL */
+  const char *target;                /* "host:port" as asked, or NULL when it was never known; any bytes */
+  const char *why;                   /* the worker's own literal, or NULL */
   const struct msg_refusal *refusal; /* the parent's, or NULL */
 };
 

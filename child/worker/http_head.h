@@ -22,8 +22,8 @@ struct http_field {
 struct http_head {
   struct slice method;
   struct slice target;
-  unsigned minor;               /* HTTP/1.minor: 0 or 1 */
-  struct slice host;            /* value of the one Host field; length 0 when absent: an empty one is refused */
+  unsigned minor;    /* HTTP/1.minor: 0 or 1 */
+  struct slice host; /* value of the one Host field; length 0 when absent: an empty one is refused */
   bool has_host;
   bool has_content_length;
   uint64_t content_length;
@@ -33,7 +33,7 @@ struct http_head {
 };
 
 enum http_head_result {
-  HTTP_HEAD_MORE,      /* sound so far, not complete */
+  HTTP_HEAD_MORE, /* sound so far, not complete */
   HTTP_HEAD_DONE,
   HTTP_HEAD_BAD,       /* 400 and close; *ret_why is a literal that says what was wrong */
   HTTP_HEAD_TOO_LARGE, /* 431: over HEAD_BYTES_MAX or HEAD_FIELDS_MAX */
@@ -41,7 +41,7 @@ enum http_head_result {
 
 /* How far an incomplete head has been looked at. Zero before the first call for a head. */
 struct http_head_scan {
-  uint32_t position;   /* bytes before it need no second look */
+  uint32_t position; /* bytes before it need no second look */
   uint32_t line_start;
   uint32_t part_start; /* of the version or the value that position is in */
   uint16_t lines;      /* complete ones, the request line included */

@@ -13,7 +13,7 @@
 enum confinement_mode { CONFINEMENT_REQUIRED, CONFINEMENT_BEST_EFFORT };
 
 struct config_listener {
-  char *text;               /* as written */
+  char *text; /* as written */
   struct endpoint endpoint;
   const struct policy *policy;
   unsigned line;
@@ -36,35 +36,35 @@ struct config_limits {
 };
 
 struct config {
-  char *path;                        /* of the main file */
-  char *user;                        /* "sallyport" */
+  char *path; /* of the main file */
+  char *user; /* "sallyport" */
   enum confinement_mode confinement;
-  char *audit;                       /* path; never NULL */
+  char *audit; /* path; never NULL */
   bool log_json;
-  unsigned log_level;                /* enum log_level */
-  unsigned workers;                  /* 0: one per core */
-  struct endpoint *nameservers;      /* resolver.nameservers; empty when "system" */
+  unsigned log_level;           /* enum log_level */
+  unsigned workers;             /* 0: one per core */
+  struct endpoint *nameservers; /* resolver.nameservers; empty when "system" */
   size_t nameserver_count;
   bool nameservers_system;
-  char *hosts_file;                  /* NULL: none */
+  char *hosts_file; /* NULL: none */
   struct policy *policies;
   size_t policy_count;
   struct config_listener *egress;
   size_t egress_count;
   struct config_limits limits;
-  char **files;                      /* names that rules point to */
+  char **files; /* names that rules point to */
   size_t file_count;
 };
 
 struct config_problem {
   char *file;
-  unsigned line;                     /* 0: the file as a whole */
-  bool is_error;                     /* else a warning */
-  char *text;                        /* what is wrong and what to do */
+  unsigned line; /* 0: the file as a whole */
+  bool is_error; /* else a warning */
+  char *text;    /* what is wrong and what to do */
 };
 
 struct config_report {
-  struct config_problem *problems;   /* in order of file and line */
+  struct config_problem *problems; /* in order of file and line */
   size_t count;
   size_t errors;
 };

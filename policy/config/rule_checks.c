@@ -73,6 +73,8 @@ static void check_shadow(const struct rule_set *deny, const struct rule *rule, s
     if (!over)
       return;
   }
+  if (!over)
+    return; /* no ports, which the entry parser never makes */
   report_warning(report, rule->file, rule->line, "\"%s\" never applies: \"%s\" (%s:%u) denies it", rule->text,
                  over->text, over->file, over->line);
 }
@@ -100,6 +102,8 @@ static void check_repetition(const struct rule_set *set, const struct rule *rule
     if (!first)
       return;
   }
+  if (!first)
+    return;
   report_warning(report, rule->file, rule->line, "\"%s\" never applies: \"%s\" (%s:%u) comes first and says it all",
                  rule->text, first->text, first->file, first->line);
 }

@@ -1,4 +1,5 @@
-/* What kind of address this is: the table of special-purpose ranges (IANA registries, RFC 6890, cloud metadata). Pure. */
+/* What kind of address this is: the table of special-purpose ranges (IANA registries, RFC 6890, cloud metadata). Pure.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +18,8 @@ enum address_class {
   CLASS_UNIQUE_LOCAL,
   CLASS_BENCHMARKING,
   CLASS_DOCUMENTATION,
-  CLASS_RESERVED,     /* other special-purpose registry ranges */
-  CLASS_METADATA,     /* cloud metadata: only by its exact literal */
+  CLASS_RESERVED, /* other special-purpose registry ranges */
+  CLASS_METADATA, /* cloud metadata: only by its exact literal */
   CLASS_COUNT
 };
 
@@ -26,7 +27,8 @@ enum address_class {
    forms is judged too, and the worse of the two classes is given (metadata is the worst). */
 enum address_class address_classify(const struct address *address);
 
-/* IPv4 that an IPv6 form carries. True and *ret set when there is one. Teredo has two (server, client): the client's. */
+/* IPv4 that an IPv6 form carries. True and *ret set when there is one. Teredo has two (server, client): the client's.
+ */
 bool address_embedded_ipv4(const struct address *address, struct address *ret);
 
 /* Name as shown to people: "loopback", "link-local", "cloud metadata"... */

@@ -18,8 +18,8 @@ struct own_listeners {
 };
 
 struct verdict {
-  enum reason reason;        /* REASON_NONE: go on. Else NOT_ALLOWED, DENIED, ODD_ADDRESS, BLOCKED_ADDRESS, OWN_LISTENER */
-  const struct rule *rule;   /* the rule that allowed or denied; NULL for a miss. Belongs to the policy */
+  enum reason reason; /* REASON_NONE: go on. Else NOT_ALLOWED, DENIED, ODD_ADDRESS, BLOCKED_ADDRESS, OWN_LISTENER */
+  const struct rule *rule;          /* the rule that allowed or denied; NULL for a miss. Belongs to the policy */
   enum address_class address_class; /* BLOCKED_ADDRESS: the class */
 };
 

@@ -172,7 +172,9 @@ static int parse_network(struct span text, struct prefix *ret, struct entry_prob
 {
   struct span rest = text;
   struct span address = cut(&rest, '/');
-  struct span length = address.length < text.length ? rest : (struct span){0};
+  struct span length = {0};
+  if (address.length < text.length)
+    length = rest;
   if (address.length >= 2 && address.at[0] == '[' && address.at[address.length - 1] == ']')
     address = (struct span){address.at + 1, address.length - 2};
   return parse_prefix(address, length, ret, ret_problem);

@@ -17,8 +17,8 @@ enum host_kind {
 
 struct host {
   enum host_kind kind;
-  struct address address;        /* HOST_ADDRESS only; else family 0 */
-  char text[HOST_TEXT_SIZE];     /* canonical; IPv6 without brackets in RFC 5952 form */
+  struct address address;    /* HOST_ADDRESS only; else family 0 */
+  char text[HOST_TEXT_SIZE]; /* canonical; IPv6 without brackets in RFC 5952 form */
 };
 
 /* Parses the host part of an authority: `length` bytes, an IPv6 literal in brackets. Upper case is folded, one trailing

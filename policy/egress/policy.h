@@ -26,18 +26,18 @@ enum rule_kind {
 
 struct rule {
   enum rule_kind kind;
-  char *host;                 /* RULE_HOST, RULE_WILDCARD: canonical; else NULL */
-  struct prefix prefix;       /* RULE_PREFIX */
-  struct port_range *ports;   /* at least one */
+  char *host;               /* RULE_HOST, RULE_WILDCARD: canonical; else NULL */
+  struct prefix prefix;     /* RULE_PREFIX */
+  struct port_range *ports; /* at least one */
   size_t port_count;
   struct prefix *resolves_to; /* allow rules by name: special ranges that the name may resolve into */
   size_t resolves_to_count;
-  char *text;                 /* as written, for people */
-  const char *file;           /* where it stands; owned by the configuration */
+  char *text;       /* as written, for people */
+  const char *file; /* where it stands; owned by the configuration */
   unsigned line;
 };
 
-struct rule_set;              /* index over rules: exact names hashed, wildcards by suffix, prefixes sorted */
+struct rule_set; /* index over rules: exact names hashed, wildcards by suffix, prefixes sorted */
 
 enum policy_mode { POLICY_ENFORCE };
 
@@ -48,7 +48,7 @@ struct policy {
   size_t allow_count;
   struct rule *deny;
   size_t deny_count;
-  char *message;              /* never NULL, may be empty */
+  char *message;                /* never NULL, may be empty */
   struct rule_set *allow_index; /* built by policy_index */
   struct rule_set *deny_index;
 };

@@ -109,7 +109,7 @@ Test(client, whatever_else_is_foreign)
   int udp = socket(AF_INET, SOCK_DGRAM, 0);
   struct sockaddr_storage storage;
   socklen_t length = endpoint_to_sockaddr(&listeners[0].endpoint, &storage);
-  bind(udp, (struct sockaddr *)&storage, length); /* the listener's own address, but UDP */
+  cr_assert_eq(bind(udp, (struct sockaddr *)&storage, length), 0); /* the listener's own address, but UDP */
   int unconnected = socket(AF_INET, SOCK_STREAM, 0);
   const struct {
     const char *what;

@@ -56,7 +56,7 @@ static void fill_queue(int listener, int fillers[4])
   getsockname(listener, (struct sockaddr *)&storage, &length);
   for (int i = 0; i < 4; i++) {
     fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    connect(fillers[i], (struct sockaddr *)&storage, length);
+    (void)!connect(fillers[i], (struct sockaddr *)&storage, length);
   }
 }
 
