@@ -288,7 +288,8 @@ static int split_brackets(struct span target, struct span *ret_address, struct s
 static int parse_bracketed(struct span target, struct rule *rule, struct span *ret_rest,
                            struct entry_problem *ret_problem)
 {
-  struct span address, length;
+  struct span address = {0};
+  struct span length = {0};
   int result = split_brackets(target, &address, &length, ret_rest, ret_problem);
   if (result < 0)
     return result;
