@@ -4,32 +4,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */
 /* X(symbol, id). Gauges end in _OPEN. */
-#define COUNTERS(X)                                                                                         \
-  X(ACCEPTED, "accepted")                                                                                   \
-  X(ANSWERED_200, "answered_200")                                                                           \
-  X(ANSWERED_REFUSAL, "answered_refusal")                                                                   \
-  X(GONE_BEFORE_200, "gone_before_200") /* the client had gone away: nothing was written */                 \
-  X(GONE_BEFORE_403, "gone_before_403")                                                                     \
-  X(GONE_BEFORE_502, "gone_before_502") /* 502, 503 and 504 */                                              \
-  X(GONE_BEFORE_OTHER, "gone_before_other")                                                                 \
-  X(GONE_BEFORE_REQUEST, "gone_before_request")                                                             \
-  X(GONE_BEFORE_VERDICT, "gone_before_verdict")                                                             \
-  X(CAPTURE_EXCEEDED, "capture_exceeded")                                                                   \
-  X(LATE_VERDICTS, "late_verdicts") /* verdicts for sessions that were gone; their descriptor was closed */ \
-  X(ACCEPT_PAUSES, "accept_pauses")                                                                         \
-  X(BYTES_UP, "bytes_up")                                                                                   \
-  X(BYTES_DOWN, "bytes_down")                                                                               \
-  X(SPLICED, "spliced_bytes")                                                                               \
-  X(SESSIONS_OPEN, "sessions_open")                                                                         \
-  X(TUNNELS_OPEN, "tunnels_open")
+#define COUNTERS(X) \
+  X(ACCEPTED,            "accepted") \
+  X(ANSWERED_200,        "answered_200") \
+  X(ANSWERED_REFUSAL,    "answered_refusal") \
+  X(GONE_BEFORE_200,     "gone_before_200")     /* the client had gone away: nothing was written */ \
+  X(GONE_BEFORE_403,     "gone_before_403") \
+  X(GONE_BEFORE_502,     "gone_before_502")     /* 502, 503 and 504 */ \
+  X(GONE_BEFORE_OTHER,   "gone_before_other") \
+  X(GONE_BEFORE_REQUEST, "gone_before_request") \
+  X(GONE_BEFORE_VERDICT, "gone_before_verdict") \
+  X(CAPTURE_EXCEEDED,    "capture_exceeded") \
+  X(LATE_VERDICTS,       "late_verdicts")       /* verdicts for sessions that were gone; their descriptor was closed */ \
+  X(ACCEPT_PAUSES,       "accept_pauses") \
+  X(BYTES_UP,            "bytes_up") \
+  X(BYTES_DOWN,          "bytes_down") \
+  X(SPLICED,             "spliced_bytes") \
+  X(SESSIONS_OPEN,       "sessions_open") \
+  X(TUNNELS_OPEN,        "tunnels_open")
 
 enum counter {
 #define X(symbol, id) COUNTER_##symbol,
   COUNTERS(X)
 #undef X
-    COUNTER_COUNT
+  COUNTER_COUNT
 };
+/* clang-format on */
 
 /* One writer, any number of readers: relaxed atomics suffice, a reader may see a count a moment late. */
 struct counters {

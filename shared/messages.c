@@ -18,18 +18,33 @@ static const struct row rows[MSG_TYPE_END] = {
 #undef X
 };
 
+/* clang-format off */
 /* Strings: NUL within, zeroes behind. */
-#define STRINGS(X)    \
+#define STRINGS(X) \
   X(ASK_EGRESS, host) \
-  X(REFUSAL, policy) X(REFUSAL, rule) X(REFUSAL, address_class) X(REFUSAL, message) X(LOOKUP, name)
+  X(REFUSAL, policy) \
+  X(REFUSAL, rule) \
+  X(REFUSAL, address_class) \
+  X(REFUSAL, message) \
+  X(LOOKUP, name)
 
 /* Explicit padding. */
-#define ZEROES(X)                                                                                           \
-  X(READY, zero)                                                                                            \
-  X(ASK_EGRESS, zero)                                                                                       \
-  X(ABANDON, zero)                                                                                          \
-  X(SESSION_CLOSED, zero) X(WORKER_REFUSED, zero) X(WORKER_SETTINGS, zero) X(LISTENER, zero) X(GRANT, zero) \
-    X(REFUSAL, zero) X(DRAIN, zero) X(RESOLVER_SETTINGS, zero) X(LOOKUP, zero) X(SOCKET, zero) X(SOCKET_FAILED, zero)
+#define ZEROES(X) \
+  X(READY, zero) \
+  X(ASK_EGRESS, zero) \
+  X(ABANDON, zero) \
+  X(SESSION_CLOSED, zero) \
+  X(WORKER_REFUSED, zero) \
+  X(WORKER_SETTINGS, zero) \
+  X(LISTENER, zero) \
+  X(GRANT, zero) \
+  X(REFUSAL, zero) \
+  X(DRAIN, zero) \
+  X(RESOLVER_SETTINGS, zero) \
+  X(LOOKUP, zero) \
+  X(SOCKET, zero) \
+  X(SOCKET_FAILED, zero)
+/* clang-format on */
 
 /* Implicit padding would leak the sender's memory and could not be checked. */
 #define WIDTHS_EQUAL(payload, widths) _Static_assert(sizeof(struct payload) == (widths), #payload " has padding")

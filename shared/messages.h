@@ -29,42 +29,34 @@ enum link_state {
 };
 #define LINK_SERVING (LINK_RUNNING | LINK_DRAINING)
 
+/* clang-format off */
 /* X(NAME, number, struct, links, receiver, with descriptor, states of the receiver, what it says) */
-#define MESSAGES(X)                                                                                                   \
-  X(READY, 1, msg_ready, LINK_ANY, TO_PARENT, 0, LINK_STARTING, "confined; what was waived")                          \
-  X(ASK_EGRESS, 2, msg_ask_egress, LINK_WORKER, TO_PARENT, 1, LINK_SERVING,                                           \
-    "may this client go to host and port; the client's descriptor comes along")                                       \
-  X(ABANDON, 3, msg_abandon, LINK_WORKER, TO_PARENT, 0, LINK_SERVING, "the client of an ask is gone; late is normal") \
-  X(SESSION_CLOSED, 4, msg_session_closed, LINK_WORKER, TO_PARENT, 0, LINK_SERVING,                                   \
-    "a granted session ended, with its byte counts")                                                                  \
-  X(WORKER_REFUSED, 5, msg_worker_refused, LINK_WORKER, TO_PARENT, 1, LINK_SERVING,                                   \
-    "refused by the worker itself, for the record; the client's descriptor comes along")                              \
-  X(LOOKUP_ANSWER, 6, msg_lookup_answer, LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,                                   \
-    "addresses of a name, or why there are none")                                                                     \
-  X(WANT_SOCKET, 7, msg_want_socket, LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,                                       \
-    "a socket connected to a nameserver, please")                                                                     \
-  X(WORKER_SETTINGS, 32, msg_worker_settings, LINK_WORKER, TO_CHILD, 0, LINK_SERVING,                                 \
-    "limits; first after READY, again after a reload")                                                                \
-  X(LISTENER, 33, msg_listener, LINK_WORKER, TO_CHILD, 0, LINK_SERVING,                                               \
-    "the listener at a fixed descriptor number; accept from now on")                                                  \
-  X(GRANT, 34, msg_grant, LINK_WORKER, TO_CHILD, 1, LINK_SERVING, "go ahead: here is the connected upstream")         \
-  X(REFUSAL, 35, msg_refusal, LINK_WORKER, TO_CHILD, 0, LINK_SERVING, "no, and why")                                  \
-  X(DRAIN, 36, msg_drain, LINK_WORKER, TO_CHILD, 0, LINK_SERVING, "stop accepting, let sessions end, then exit")      \
-  X(RESOLVER_SETTINGS, 48, msg_resolver_settings, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING,                           \
-    "nameservers and time limits; first after READY")                                                                 \
-  X(HOSTS_FILE, 49, msg_hosts_file, LINK_RESOLVER, TO_CHILD, 1, LINK_SERVING,                                         \
-    "content of the hosts file in a sealed memfd; replaces the former")                                               \
-  X(LOOKUP, 50, msg_lookup, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING, "resolve a canonical name")                     \
-  X(SOCKET, 51, msg_socket, LINK_RESOLVER, TO_CHILD, 1, LINK_SERVING, "the socket that was wanted")                   \
-  X(SOCKET_FAILED, 52, msg_socket_failed, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING,                                   \
-    "the socket that was wanted cannot be had now")
+#define MESSAGES(X) \
+  X(READY,           1, msg_ready,           LINK_ANY,      TO_PARENT, 0, LINK_STARTING, "confined; what was waived") \
+  X(ASK_EGRESS,      2, msg_ask_egress,      LINK_WORKER,   TO_PARENT, 1, LINK_SERVING,  "may this client go to host and port; the client's descriptor comes along") \
+  X(ABANDON,         3, msg_abandon,         LINK_WORKER,   TO_PARENT, 0, LINK_SERVING,  "the client of an ask is gone; late is normal") \
+  X(SESSION_CLOSED,  4, msg_session_closed,  LINK_WORKER,   TO_PARENT, 0, LINK_SERVING,  "a granted session ended, with its byte counts") \
+  X(WORKER_REFUSED,  5, msg_worker_refused,  LINK_WORKER,   TO_PARENT, 1, LINK_SERVING,  "refused by the worker itself, for the record; the client's descriptor comes along") \
+  X(LOOKUP_ANSWER,   6, msg_lookup_answer,   LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,  "addresses of a name, or why there are none") \
+  X(WANT_SOCKET,     7, msg_want_socket,     LINK_RESOLVER, TO_PARENT, 0, LINK_SERVING,  "a socket connected to a nameserver, please") \
+  X(WORKER_SETTINGS, 32, msg_worker_settings, LINK_WORKER,  TO_CHILD,  0, LINK_SERVING,  "limits; first after READY, again after a reload") \
+  X(LISTENER,        33, msg_listener,       LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "the listener at a fixed descriptor number; accept from now on") \
+  X(GRANT,           34, msg_grant,          LINK_WORKER,   TO_CHILD,  1, LINK_SERVING,  "go ahead: here is the connected upstream") \
+  X(REFUSAL,         35, msg_refusal,        LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "no, and why") \
+  X(DRAIN,           36, msg_drain,          LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "stop accepting, let sessions end, then exit") \
+  X(RESOLVER_SETTINGS, 48, msg_resolver_settings, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING, "nameservers and time limits; first after READY") \
+  X(HOSTS_FILE,      49, msg_hosts_file,     LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "content of the hosts file in a sealed memfd; replaces the former") \
+  X(LOOKUP,          50, msg_lookup,         LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "resolve a canonical name") \
+  X(SOCKET,          51, msg_socket,         LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "the socket that was wanted") \
+  X(SOCKET_FAILED,   52, msg_socket_failed,  LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "the socket that was wanted cannot be had now")
 
 enum message_type {
 #define X(name, number, payload, links, to, descriptor, states, says) MSG_##name = number,
   MESSAGES(X)
 #undef X
-    MSG_TYPE_END = 64
+  MSG_TYPE_END = 64
 };
+/* clang-format on */
 
 /* Bits of confinement steps (policy/confinement/steps.h) done and waived. */
 struct msg_ready {
