@@ -29,6 +29,7 @@ struct child {
 
 struct supervisor {
   struct supervisor_settings set;
+  int listeners[LISTENERS_MAX]; /* copied: every replacement of a worker needs them */
   char *worker_binary;
   char *resolver_binary;
   struct child *children; /* workers, then the resolver */

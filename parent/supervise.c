@@ -207,6 +207,8 @@ int supervisor_new(const struct supervisor_settings *settings, struct supervisor
   if (!s)
     return -ENOMEM;
   s->set = *settings;
+  memcpy(s->listeners, settings->listeners, settings->listener_count * sizeof *s->listeners);
+  s->set.listeners = s->listeners;
   s->count = settings->workers + 1;
   s->children = calloc(s->count, sizeof *s->children);
   s->child_ended = evsignal_new(settings->base, SIGCHLD, reap, s);

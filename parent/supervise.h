@@ -35,7 +35,7 @@ struct supervisor_settings {
   struct event_base *base;
   const struct config *config;
   struct audit *audit;
-  const int *listeners; /* descriptors, handed to each worker at CHILD_LISTENER_FD_FIRST and up */
+  const int *listeners; /* descriptors, handed to each worker at CHILD_LISTENER_FD_FIRST and up; copied */
   size_t listener_count;
   unsigned workers;
   uid_t uid; /* of children */
