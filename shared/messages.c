@@ -40,8 +40,10 @@ static const struct row rows[MSG_TYPE_END] = {
   X(GRANT, zero) \
   X(REFUSAL, zero) \
   X(DRAIN, zero) \
+  X(END, zero) \
   X(RESOLVER_SETTINGS, zero) \
   X(LOOKUP, zero) \
+  X(LOOKUP_CANCEL, zero) \
   X(SOCKET, zero) \
   X(SOCKET_FAILED, zero)
 /* clang-format on */
@@ -60,6 +62,8 @@ WIDTHS_EQUAL(msg_listener, 8);
 WIDTHS_EQUAL(msg_grant, 24);
 WIDTHS_EQUAL(msg_refusal, 24 + 2 * POLICY_NAME_SIZE + RULE_TEXT_SIZE + POLICY_MESSAGE_SIZE);
 WIDTHS_EQUAL(msg_drain, 8);
+WIDTHS_EQUAL(msg_end, 8);
+WIDTHS_EQUAL(msg_lookup_cancel, 16);
 WIDTHS_EQUAL(msg_resolver_settings, 24);
 WIDTHS_EQUAL(msg_hosts_file, 8);
 WIDTHS_EQUAL(msg_lookup, 16 + HOST_TEXT_SIZE);

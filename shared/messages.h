@@ -44,9 +44,11 @@ enum link_state {
   X(GRANT,           34, msg_grant,          LINK_WORKER,   TO_CHILD,  1, LINK_SERVING,  "go ahead: here is the connected upstream") \
   X(REFUSAL,         35, msg_refusal,        LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "no, and why") \
   X(DRAIN,           36, msg_drain,          LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "stop accepting, let sessions end, then exit") \
+  X(END,             37, msg_end,            LINK_WORKER,   TO_CHILD,  0, LINK_SERVING,  "cut every session by a reset, report it, then exit") \
   X(RESOLVER_SETTINGS, 48, msg_resolver_settings, LINK_RESOLVER, TO_CHILD, 0, LINK_SERVING, "nameservers and time limits; first after READY") \
   X(HOSTS_FILE,      49, msg_hosts_file,     LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "content of the hosts file in a sealed memfd; replaces the former") \
   X(LOOKUP,          50, msg_lookup,         LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "resolve a canonical name") \
+  X(LOOKUP_CANCEL,   53, msg_lookup_cancel,  LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "nobody waits for this lookup any more: no answer, no further work for it alone") \
   X(SOCKET,          51, msg_socket,         LINK_RESOLVER, TO_CHILD,  1, LINK_SERVING,  "the socket that was wanted") \
   X(SOCKET_FAILED,   52, msg_socket_failed,  LINK_RESOLVER, TO_CHILD,  0, LINK_SERVING,  "the socket that was wanted cannot be had now")
 
@@ -166,6 +168,11 @@ struct msg_drain {
   uint32_t zero;
 };
 
+struct msg_end {
+  uint32_t type;
+  uint32_t zero;
+};
+
 struct msg_resolver_settings {
   uint32_t type;
   uint32_t servers;    /* count, may be 0: then only the hosts file answers */
@@ -185,6 +192,12 @@ struct msg_lookup {
   uint32_t zero;
   uint64_t lookup;
   char name[HOST_TEXT_SIZE];
+};
+
+struct msg_lookup_cancel {
+  uint32_t type;
+  uint32_t zero;
+  uint64_t lookup;
 };
 
 struct msg_socket {
