@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,8 +70,18 @@ static void end(void)
   _exit(EXIT_CONFINEMENT);
 }
 
+/* The parent gives its children a socket for their lines; whoever starts one by hand may have a terminal there. */
+static void find_log(void)
+{
+  int type;
+  socklen_t size = sizeof type;
+  if (getsockopt(STDERR_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM)
+    log_setup_packets();
+}
+
 void child_start(enum role role)
 {
+  find_log();
   struct confine_options options;
   if (!read_options(getenv("SALLYPORT_CONFINE"), role, &options)) {
     log_error("this program is started by sallyport, not by hand");

@@ -8,8 +8,13 @@
 #include "shared/descriptors.h"
 #include "shared/log.h"
 
-/* Session ids go up from the time of the start, so that a restart repeats none. */
-#define SESSIONS_PER_SECOND_BITS 20
+/* Session ids go up from the nanosecond of the start: a restart repeats none, as no nanosecond has a session. */
+static uint64_t first_session(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
 
 struct egress *egress_new(const struct egress_settings *settings)
 {
@@ -17,7 +22,7 @@ struct egress *egress_new(const struct egress_settings *settings)
   if (!egress)
     return NULL;
   egress->set = *settings;
-  egress->next_session = (uint64_t)time(NULL) << SESSIONS_PER_SECOND_BITS;
+  egress->next_session = first_session();
   egress->books = books_new();
   egress->dialer = dialer_new(settings->base, &settings->config->limits, settings->dials_max);
   egress->lookups = lookups_new(settings->base, settings->config->limits.dns_timeout_ms);
@@ -59,7 +64,39 @@ void ask_release_credit(struct ask *ask)
   ask->holds_credit = false;
 }
 
-static void ask_free(struct ask *ask)
+/* A worker's ids are consecutive or slots: either way their low bits spread. */
+static struct ask **bucket_of(struct egress *egress, const struct child *worker, uint64_t id)
+{
+  return &egress->by_id[(id ^ id >> 32 ^ (uint64_t)child_index(worker) << 6) & (ASK_BUCKETS - 1)];
+}
+
+static struct ask *find(struct egress *egress, const struct child *worker, uint64_t id)
+{
+  struct ask *ask = *bucket_of(egress, worker, id);
+  while (ask && (ask->worker != worker || ask->id != id))
+    ask = ask->hash_next;
+  return ask;
+}
+
+static void ask_enter(struct ask *ask)
+{
+  struct ask **bucket = bucket_of(ask->egress, ask->worker, ask->id);
+  ask->hash_next = *bucket;
+  *bucket = ask;
+  ask_list_add(&ask->egress->open, ask);
+}
+
+static void ask_strike(struct ask *ask)
+{
+  struct ask **link = bucket_of(ask->egress, ask->worker, ask->id);
+  while (*link != ask)
+    link = &(*link)->hash_next;
+  *link = ask->hash_next;
+  ask_list_remove(ask->is_decided ? &ask->egress->decided : &ask->egress->open, ask);
+}
+
+/* Of an ask that is struck out. */
+static void ask_release(struct ask *ask)
 {
   if (ask->lookup)
     lookup_cancel(ask->lookup);
@@ -70,12 +107,16 @@ static void ask_free(struct ask *ask)
   free(ask);
 }
 
+static void ask_free(struct ask *ask)
+{
+  ask_strike(ask);
+  ask_release(ask);
+}
+
 static void drop_all(struct ask_list *list)
 {
   while (list->first) {
-    struct ask *ask = list->first;
-    ask_list_remove(list, ask);
-    ask_free(ask);
+    ask_free(list->first);
   }
 }
 
@@ -104,6 +145,7 @@ static void decided(struct ask *ask, enum reason reason)
   struct egress *egress = ask->egress;
   ask->reason = reason;
   ask_list_remove(&egress->open, ask);
+  ask->is_decided = true;
   ask_list_add(&egress->decided, ask);
 }
 
@@ -193,14 +235,6 @@ static void judge(struct ask *ask)
     resolve(ask);
 }
 
-static struct ask *find(const struct ask_list *list, const struct child *worker, uint64_t id)
-{
-  struct ask *ask = list->first;
-  while (ask && (ask->worker != worker || ask->id != id))
-    ask = ask->next;
-  return ask;
-}
-
 static const char *check_ask(struct egress *egress, struct child *worker, const struct msg_ask_egress *message,
                              struct host *ret_host)
 {
@@ -212,7 +246,7 @@ static const char *check_ask(struct egress *egress, struct child *worker, const 
     return "an ask for a host that is malformed or not canonical";
   if (egress->in_flight[child_index(worker)] >= WORKER_CREDIT)
     return "more asks than its credit";
-  if (find(&egress->open, worker, message->ask) || find(&egress->decided, worker, message->ask))
+  if (find(egress, worker, message->ask))
     return "an ask whose id is in flight";
   return NULL;
 }
@@ -243,7 +277,7 @@ const char *answer_egress(struct egress *egress, struct child *worker, const str
                       .descriptor = -1};
   egress->asks++;
   egress->in_flight[child_index(worker)]++;
-  ask_list_add(&egress->open, ask);
+  ask_enter(ask);
   if (client < 0)
     decided(ask, REASON_LIMIT_REACHED); /* descriptors ran out here: not the worker's fault */
   else if (result == CLIENT_GONE)
@@ -257,17 +291,13 @@ const char *answer_egress(struct egress *egress, struct child *worker, const str
    then goes out late, which is normal. */
 const char *egress_abandon(struct egress *egress, struct child *worker, const struct msg_abandon *abandon)
 {
-  struct ask *ask = find(&egress->decided, worker, abandon->ask);
-  if (ask) {
-    ask_release_credit(ask);
-    return NULL;
-  }
-  ask = find(&egress->open, worker, abandon->ask);
+  struct ask *ask = find(egress, worker, abandon->ask);
   if (!ask)
     return NULL; /* answered meanwhile */
-  egress_record_abandoned(ask);
   ask_release_credit(ask);
-  ask_list_remove(&egress->open, ask);
+  if (ask->is_decided)
+    return NULL;
+  egress_record_abandoned(ask);
   ask_free(ask);
   return NULL;
 }
@@ -325,10 +355,8 @@ static void drop_asks_of(struct ask_list *list, const struct child *worker)
 {
   for (struct ask *ask = list->first, *next; ask; ask = next) {
     next = ask->next;
-    if (ask->worker != worker)
-      continue;
-    ask_list_remove(list, ask);
-    ask_free(ask);
+    if (ask->worker == worker)
+      ask_free(ask);
   }
 }
 
@@ -350,12 +378,13 @@ void egress_flush(struct egress *egress)
   for (const struct ask *ask = egress->decided.first; ask; ask = ask->next)
     egress_record(ask);
   bool recorded = audit_commit(egress->set.audit);
-  /* An answer can find its worker broken and drop the worker's other asks: always the first is taken. */
+  /* An answer can find its worker broken and drop the worker's other asks: always the first is taken, out of the list.
+   */
   while (egress->decided.first) {
     struct ask *ask = egress->decided.first;
-    ask_list_remove(&egress->decided, ask);
+    ask_strike(ask);
     egress_answer(ask, recorded);
-    ask_free(ask);
+    ask_release(ask);
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ struct buffer {
 struct audit {
   char *path;
   int fd;
+  dev_t device; /* of the open file, to see that the path still names it */
+  ino_t inode;
   bool broken;
   bool gate_incomplete; /* memory ran out for a gate line: the batch cannot be vouched for */
   struct audit_sync *sync;
@@ -38,42 +42,83 @@ struct audit {
   char line[AUDIT_LINE_MAX];
 };
 
-static int open_file(const char *path)
+/* Opens the path for appending. A regular file is locked: two daemons on one log would repeat session ids, and one
+   could cut off the other's line on a full disk. *ret_stat is of what was opened. */
+static int open_file(const char *path, struct stat *ret_stat)
 {
-  int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, AUDIT_FILE_MODE);
-  if (fd < 0)
+  cleanup_fd int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, AUDIT_FILE_MODE);
+  if (fd < 0 || fstat(fd, ret_stat) < 0)
     return -errno;
+  if (!S_ISREG(ret_stat->st_mode))
+    return steal_fd(&fd);
+  if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    return errno == EWOULDBLOCK ? -EBUSY : -errno;
   /* What a machine that lost its power left of a last line must not swallow the first one of ours. */
-  struct stat now;
   char last;
-  if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && now.st_size > 0 && pread(fd, &last, 1, now.st_size - 1) == 1 &&
-      last != '\n' && write(fd, "\n", 1) < 0)
+  if (ret_stat->st_size > 0 && pread(fd, &last, 1, ret_stat->st_size - 1) == 1 && last != '\n' &&
+      write(fd, "\n", 1) < 0)
     log_warning("audit log \"%s\" ends in a partial line: %s", path, strerror(errno));
-  return fd;
+  return steal_fd(&fd);
+}
+
+static void take_file(struct audit *audit, int fd, const struct stat *now)
+{
+  audit->fd = fd;
+  audit->device = now->st_dev;
+  audit->inode = now->st_ino;
 }
 
 int audit_open(const char *path, unsigned fsync_ms, struct audit **ret)
 {
-  cleanup_fd int fd = open_file(path);
-  if (fd < 0) {
-    int error = fd;
-    fd = -1;
-    return error;
-  }
+  struct stat now;
+  int fd = open_file(path, &now);
+  if (fd < 0)
+    return fd;
   struct audit *audit = calloc(1, sizeof *audit);
-  if (!audit || !(audit->path = strdup(path))) {
+  int failed = audit && (audit->path = strdup(path)) ? 0 : -ENOMEM;
+  if (failed == 0)
+    failed = audit_sync_start(fsync_ms, &audit->sync);
+  if (failed < 0) {
+    close(fd);
+    if (audit)
+      free(audit->path);
     free(audit);
-    return -ENOMEM;
+    return failed;
   }
-  int started = audit_sync_start(fsync_ms, &audit->sync);
-  if (started < 0) {
-    free(audit->path);
-    free(audit);
-    return started;
-  }
-  audit->fd = steal_fd(&fd);
+  take_file(audit, fd, &now);
   *ret = audit;
   return 0;
+}
+
+const char *audit_open_hint(int error)
+{
+  switch (error) {
+  case -ELOOP:
+    return "it is a symbolic link, which is refused: name the file itself";
+  case -EBUSY:
+    return "another sallyport writes it: give each its own";
+  case -ENOENT:
+    return "its folder does not exist: create it, owned by the user who runs sallyport";
+  case -EACCES:
+  case -EPERM:
+    return "the user who runs sallyport may not write there (root without the right to override counts as any user)";
+  default:
+    return strerror(-error);
+  }
+}
+
+int audit_check_reopen(const struct audit *audit)
+{
+  struct stat now;
+  if (fstat(audit->fd, &now) < 0)
+    return -errno;
+  if (!S_ISREG(now.st_mode))
+    return 0;
+  const char *slash = strrchr(audit->path, '/');
+  char folder[PATH_MAX];
+  size_t length = slash ? (size_t)(slash - audit->path) + 1 : 1;
+  snprintf(folder, sizeof folder, "%.*s", (int)length, slash ? audit->path : ".");
+  return access(folder, W_OK | X_OK) < 0 || access(audit->path, R_OK | W_OK) < 0 ? -errno : 0;
 }
 
 void audit_close(struct audit *audit)
@@ -172,37 +217,25 @@ void audit_endpoint(struct audit *audit, const char *key, const struct endpoint 
   audit_text(audit, key, endpoint->address.family ? endpoint_format(endpoint, text, sizeof text) : NULL);
 }
 
-void audit_line_end(struct audit *audit)
-{
-  put(audit, "}\n", 2);
-  bool report = audit->line_kind == AUDIT_REPORT;
-  struct buffer *buffer = report ? &audit->reports : &audit->gate;
-  bool full = report && buffer->length + audit->line_length > AUDIT_REPORTS_KEPT_MAX;
-  if (!full && buffer_append(buffer, audit->line, audit->line_length))
-    return;
-  if (report)
-    audit->reports_lost++;
-  else
-    audit->gate_incomplete = true;
-}
-
-/* A file that was removed or renamed away is opened anew under its path, so that records do not vanish with it. */
-static bool file_is_in_place(struct audit *audit, off_t *ret_size)
+/* A file that was removed or renamed away is opened anew under its path: records neither vanish with it nor go on into
+   what a rotation has put aside. */
+static int find_file(struct audit *audit, off_t *ret_size)
 {
   struct stat now;
-  if (fstat(audit->fd, &now) < 0)
-    return false;
+  bool named = stat(audit->path, &now) == 0;
+  if (!named && errno != ENOENT)
+    return -errno;
+  if (!named || now.st_dev != audit->device || now.st_ino != audit->inode) {
+    int fd = open_file(audit->path, &now);
+    if (fd < 0)
+      return fd;
+    audit_sync_forget(audit->sync);
+    close(audit->fd);
+    take_file(audit, fd, &now);
+    log_info("audit log \"%s\" was moved or removed; a new file is written under its path", audit->path);
+  }
   *ret_size = S_ISREG(now.st_mode) ? now.st_size : -1;
-  if (now.st_nlink > 0)
-    return true;
-  int fd = open_file(audit->path);
-  if (fd < 0)
-    return false;
-  audit_sync_forget(audit->sync);
-  close(audit->fd);
-  audit->fd = fd;
-  log_warning("audit log \"%s\" had been removed; a new file is written under its path", audit->path);
-  return fstat(fd, &now) == 0 && ((*ret_size = S_ISREG(now.st_mode) ? now.st_size : -1), true);
+  return 0;
 }
 
 /* All of it or nothing: what a full disk took of a line is cut off again. */
@@ -225,28 +258,60 @@ static int write_whole(struct audit *audit, const struct buffer *buffer, off_t s
   return 0;
 }
 
+/* Ready to be written, with its size (-1: not a regular file). */
+static int prepare(struct audit *audit, off_t *ret_size)
+{
+  int failed = find_file(audit, ret_size);
+  if (failed < 0)
+    return failed;
+  int error = audit_sync_error(audit->sync);
+  if (error)
+    audit_sync_mark(audit->sync, audit->fd); /* tried again until it succeeds; until then nothing is granted */
+  return -error;
+}
+
+static int write_reports(struct audit *audit, off_t *size)
+{
+  int failed = write_whole(audit, &audit->reports, *size);
+  if (failed < 0)
+    return failed;
+  if (*size >= 0)
+    *size += (off_t)audit->reports.length;
+  audit->reports.length = 0;
+  return 0;
+}
+
 static int commit(struct audit *audit)
 {
   off_t size;
-  errno = 0;
-  if (!file_is_in_place(audit, &size))
-    return errno ? -errno : -EIO;
-  int error = audit_sync_error(audit->sync);
-  if (error) {
-    audit_sync_mark(audit->sync, audit->fd); /* tried again until it succeeds; until then nothing is granted */
-    return -error;
+  int failed = prepare(audit, &size);
+  if (failed == 0)
+    failed = write_reports(audit, &size);
+  if (failed == 0)
+    failed = write_whole(audit, &audit->gate, size);
+  if (failed == 0)
+    audit_sync_mark(audit->sync, audit->fd);
+  return failed;
+}
+
+/* Many reports at once (a worker that died with thousands of tunnels) do not wait for the end of the round. */
+static bool make_room_for_report(struct audit *audit)
+{
+  if (audit->reports.length + audit->line_length <= AUDIT_REPORTS_KEPT_MAX)
+    return true;
+  off_t size;
+  return !audit->broken && prepare(audit, &size) == 0 && write_reports(audit, &size) == 0;
+}
+
+void audit_line_end(struct audit *audit)
+{
+  put(audit, "}\n", 2);
+  if (audit->line_kind == AUDIT_GATE) {
+    if (!buffer_append(&audit->gate, audit->line, audit->line_length))
+      audit->gate_incomplete = true;
+  } else if (!make_room_for_report(audit) || !buffer_append(&audit->reports, audit->line, audit->line_length)) {
+    audit->reports_lost++;
   }
-  int failed = write_whole(audit, &audit->reports, size);
-  if (failed < 0)
-    return failed;
-  if (size >= 0)
-    size += (off_t)audit->reports.length;
-  audit->reports.length = 0;
-  failed = write_whole(audit, &audit->gate, size);
-  if (failed < 0)
-    return failed;
-  audit_sync_mark(audit->sync, audit->fd);
-  return 0;
 }
 
 static void report_gap(struct audit *audit)
@@ -277,7 +342,7 @@ bool audit_commit(struct audit *audit)
   if (audit->broken) {
     log_info("audit log \"%s\" can be written again", audit->path);
     audit->broken = false;
-    report_gap(audit);
   }
+  report_gap(audit);
   return true;
 }

@@ -15,8 +15,15 @@ struct audit;
 
 /* Opens (appending, mode 0640, created when missing) and starts the thread that makes it durable at most every
    `fsync_ms`. 0 with *ret owned by the caller, or -errno. Call before capabilities are dropped: the thread drops its
-   own. */
+   own. -EBUSY: another daemon writes it. */
 int audit_open(const char *path, unsigned fsync_ms, struct audit **ret);
+
+/* What to do about an error of audit_open: a sentence, constant or strerror's. */
+const char *audit_open_hint(int error);
+
+/* Whether the file could be opened anew now that privileges are dropped, as must be done when it is moved or removed.
+   0 or -errno. */
+int audit_check_reopen(const struct audit *audit);
 
 /* Writes what is left, makes it durable, ends the thread, frees. */
 void audit_close(struct audit *audit);

@@ -1,6 +1,7 @@
 /* One child as its supervisor sees it. Private to supervise*.c. */
 #pragma once
 
+#include "parent/child_log.h"
 #include "parent/child_queue.h"
 #include "parent/supervise.h"
 
@@ -9,7 +10,8 @@ struct child {
   enum role role;
   unsigned index;
   char title[48];
-  pid_t pid;             /* 0: none */
+  pid_t pid; /* 0: none */
+  struct child_log *log;
   int channel;           /* -1: none, or given up */
   enum link_state state; /* of this end: what the child may say */
   bool was_ready;        /* ever */

@@ -21,6 +21,8 @@
 #include "shared/log.h"
 
 #define DESCRIPTORS_WANTED 131072
+#define END_PATIENCE_S 1
+#define AUDIT_RETRY_MS 250
 
 struct daemon {
   const struct config *config;
@@ -32,6 +34,8 @@ struct daemon {
   struct nameservers nameservers;
   struct event *signals[5];
   struct event *drain_timer;
+  struct event *end_timer;
+  struct event *audit_timer;
   unsigned workers;
   unsigned not_ready;   /* children that have not served for the first time */
   unsigned descriptors; /* of this process and of each child */
@@ -41,6 +45,13 @@ struct daemon {
   bool finished;
   int exit_code;
 };
+
+/* A listener's limit is shared out exactly; there are no more workers than shares. */
+static uint32_t sessions_of(const struct daemon *d, unsigned index)
+{
+  uint32_t all = d->config->limits.connections_per_listener;
+  return all / d->workers + (index < all % d->workers);
+}
 
 static void send_worker_settings(const struct daemon *d, struct child *worker)
 {
@@ -54,7 +65,7 @@ static void send_worker_settings(const struct daemon *d, struct child *worker)
     .half_open_idle_ms = limits->half_open_idle_ms,
     .buffered_bytes = limits->buffered_bytes,
     .buffered_total_bytes = limits->buffered_total_bytes,
-    .sessions_max = (limits->connections_per_listener + d->workers - 1) / d->workers,
+    .sessions_max = sessions_of(d, child_index(worker)),
     .log_level = d->config->log_level,
     .log_json = d->config->log_json,
   };
@@ -140,12 +151,34 @@ static void all_finished(void *context, int exit_code)
   event_base_loopbreak(d->base);
 }
 
+/* The round that it wakes ends with a commit. */
+static void audit_again(evutil_socket_t fd, short what, void *argument)
+{
+  (void)fd, (void)what, (void)argument;
+}
+
+static void end_over(evutil_socket_t fd, short what, void *argument)
+{
+  (void)fd, (void)what;
+  all_finished(argument, 0);
+}
+
+/* Workers cut their tunnels by resets, so that no peer takes what it has for the whole; who takes too long is killed.
+ */
+static void end_now(struct daemon *d)
+{
+  static const struct timeval patience = {.tv_sec = END_PATIENCE_S};
+  event_del(d->drain_timer);
+  event_add(d->end_timer, &patience);
+  supervisor_end(d->supervisor);
+}
+
 static void drain_over(evutil_socket_t fd, short what, void *argument)
 {
   (void)fd, (void)what;
   struct daemon *d = argument;
   log_warning("drain_timeout is over: %zu tunnels are cut", egress_grants(d->egress));
-  all_finished(d, 0);
+  end_now(d);
 }
 
 static void stop_signal(evutil_socket_t number, short what, void *argument)
@@ -154,7 +187,7 @@ static void stop_signal(evutil_socket_t number, short what, void *argument)
   struct daemon *d = argument;
   if (d->stopping) {
     log_info("second signal: ending at once, %zu tunnels are cut", egress_grants(d->egress));
-    all_finished(d, 0);
+    end_now(d);
     return;
   }
   unsigned patience_ms = d->config->limits.drain_timeout_ms;
@@ -194,9 +227,16 @@ static int find_user(struct daemon *d)
     return EXIT_CODE_CONFINEMENT;
   }
   const struct passwd *entry = getpwnam(d->config->user);
-  if (!entry || entry->pw_uid == 0 || entry->pw_gid == 0) {
-    log_error("%s: user \"%s\" %s; create it (useradd --system --no-create-home %s) or name another with `user:`",
-              d->config->path, d->config->user, entry ? "is root or of its group" : "does not exist", d->config->user);
+  if (!entry) {
+    log_error(
+      "%s:%u: user \"%s\" does not exist; create it (useradd --system --no-create-home %s) or name another with "
+      "`user:`",
+      d->config->path, d->config->user_line, d->config->user, d->config->user);
+    return EXIT_CODE_CONFIGURATION;
+  }
+  if (entry->pw_uid == 0 || entry->pw_gid == 0) {
+    log_error("%s:%u: user \"%s\" is root or of its group; name another with `user:`", d->config->path,
+              d->config->user_line, d->config->user);
     return EXIT_CODE_CONFIGURATION;
   }
   d->uid = entry->pw_uid;
@@ -204,7 +244,8 @@ static int find_user(struct daemon *d)
   return 0;
 }
 
-static void raise_descriptor_limit(struct daemon *d)
+/* 0 or an exit code. */
+static int raise_descriptor_limit(struct daemon *d)
 {
   struct rlimit limit = {DESCRIPTORS_WANTED, DESCRIPTORS_WANTED};
   struct rlimit now;
@@ -217,11 +258,18 @@ static void raise_descriptor_limit(struct daemon *d)
   }
   getrlimit(RLIMIT_NOFILE, &now);
   d->descriptors = (unsigned)now.rlim_cur;
+  if (d->descriptors >= 2 * DESCRIPTORS_RESERVED)
+    return 0;
+  log_error("the limit of open files is %u, and at least %d are needed: raise it (ulimit -n, LimitNOFILE=)",
+            d->descriptors, 2 * DESCRIPTORS_RESERVED);
+  return EXIT_CODE_RUNTIME;
 }
 
 static size_t dials_max(const struct daemon *d)
 {
-  size_t for_dials = d->descriptors > 2 * DESCRIPTORS_RESERVED ? d->descriptors - 2 * DESCRIPTORS_RESERVED : 16;
+  const size_t least = 16;
+  size_t room = d->descriptors - 2 * DESCRIPTORS_RESERVED;
+  size_t for_dials = room > least ? room : least;
   return for_dials < d->config->limits.dials_in_flight ? for_dials : d->config->limits.dials_in_flight;
 }
 
@@ -238,7 +286,9 @@ static int add_signals(struct daemon *d)
       return -ENOMEM;
   }
   d->drain_timer = evtimer_new(d->base, drain_over, d);
-  return d->drain_timer ? 0 : -ENOMEM;
+  d->end_timer = evtimer_new(d->base, end_over, d);
+  d->audit_timer = evtimer_new(d->base, audit_again, d);
+  return d->drain_timer && d->end_timer && d->audit_timer ? 0 : -ENOMEM;
 }
 
 /* Everything that needs files, names or privileges. 0 or an exit code. */
@@ -247,25 +297,34 @@ static int open_all(struct daemon *d)
   int code = find_user(d);
   if (code)
     return code;
-  raise_descriptor_limit(d);
+  code = raise_descriptor_limit(d);
+  if (code)
+    return code;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   d->workers = d->config->workers ? d->config->workers : cores > 0 ? (unsigned)cores : 1;
   if (d->workers > WORKERS_MAX)
     d->workers = WORKERS_MAX;
+  if (d->workers > d->config->limits.connections_per_listener)
+    d->workers = d->config->limits.connections_per_listener;
   d->not_ready = d->workers + 1;
   nameservers_read(d->config, &d->nameservers);
   int failed = audit_open(d->config->audit, d->config->limits.audit_fsync_ms, &d->audit);
   if (failed < 0) {
-    log_error("%s: audit log \"%s\" cannot be opened: %s", d->config->path, d->config->audit, strerror(-failed));
+    log_error("%s:%u: audit log \"%s\" cannot be opened: %s", d->config->path, d->config->audit_line, d->config->audit,
+              audit_open_hint(failed));
     return EXIT_CODE_RUNTIME;
   }
   if (listeners_open(d->config, &d->listeners) < 0)
     return EXIT_CODE_RUNTIME;
   d->base = event_base_new();
-  if (!d->base || add_signals(d) < 0)
+  if (!d->base || add_signals(d) < 0) {
+    log_error("the event loop cannot be made: %s", strerror(errno));
     return EXIT_CODE_RUNTIME;
+  }
   struct egress_settings egress = {d->base, d->config, d->audit, d->listeners, dials_max(d)};
   d->egress = egress_new(&egress);
+  if (!d->egress)
+    log_error("memory ran out at the start");
   return d->egress ? 0 : EXIT_CODE_RUNTIME;
 }
 
@@ -292,10 +351,15 @@ static int start_children(struct daemon *d)
   int failed = supervisor_new(&settings, &d->supervisor);
   if (failed == 0) {
     egress_set_supervisor(d->egress, d->supervisor);
-    failed = daemon_report_confine(geteuid() == 0);
+    if (daemon_report_confine(geteuid() == 0) < 0)
+      return EXIT_CODE_CONFINEMENT;
+    failed = audit_check_reopen(d->audit);
+    if (failed < 0)
+      log_error("%s:%u: audit log \"%s\" could not be opened anew when it is moved or removed: %s", d->config->path,
+                d->config->audit_line, d->config->audit, audit_open_hint(failed));
   }
   if (failed < 0)
-    return failed == -EPERM ? EXIT_CODE_CONFINEMENT : EXIT_CODE_RUNTIME;
+    return EXIT_CODE_RUNTIME;
   failed = supervisor_start(d->supervisor);
   if (failed < 0) {
     log_error("children cannot be started: %s", strerror(-failed));
@@ -318,6 +382,10 @@ static void close_all(struct daemon *d)
       event_free(d->signals[i]);
   if (d->drain_timer)
     event_free(d->drain_timer);
+  if (d->end_timer)
+    event_free(d->end_timer);
+  if (d->audit_timer)
+    event_free(d->audit_timer);
   if (d->listeners)
     listeners_close(d->listeners);
   if (d->audit) {
@@ -328,9 +396,18 @@ static void close_all(struct daemon *d)
     event_base_free(d->base);
 }
 
+/* A broken log is tried again without waiting for a client: the first one after a full disk is freed is served. */
+static void retry_audit(struct daemon *d)
+{
+  static const struct timeval pause = {.tv_usec = AUDIT_RETRY_MS * 1000};
+  if (audit_is_broken(d->audit) && !event_pending(d->audit_timer, EV_TIMEOUT, NULL))
+    event_add(d->audit_timer, &pause);
+}
+
 int daemon_run(const struct config *config, int ready_fd)
 {
   struct daemon d = {.config = config};
+  log_never_wait();
   readiness_setup(ready_fd);
   d.exit_code = open_all(&d);
   if (d.exit_code == 0)
@@ -340,6 +417,7 @@ int daemon_run(const struct config *config, int ready_fd)
       if (event_base_loop(d.base, EVLOOP_ONCE) < 0)
         break;
       egress_flush(d.egress);
+      retry_audit(&d);
     }
   }
   close_all(&d);

@@ -9,6 +9,8 @@
 struct ask {
   struct ask *previous;
   struct ask *next; /* of asks in progress, or of decided ones */
+  struct ask *hash_next;
+  bool is_decided;
   struct egress *egress;
   struct child *worker;
   uint64_t id; /* the worker's */
@@ -33,13 +35,16 @@ struct ask_list { /* in order of arrival */
   struct ask *last;
 };
 
+#define ASK_BUCKETS 4096 /* a power of two */
+
 struct egress {
   struct egress_settings set;
   struct supervisor *supervisor;
   struct books *books;
   struct dialer *dialer;
   struct lookups *lookups;
-  struct ask_list open;    /* being looked up or dialled */
+  struct ask_list open; /* being looked up or dialled */
+  struct ask *by_id[ASK_BUCKETS];
   struct ask_list decided; /* until the next flush */
   size_t asks;
   size_t *in_flight; /* asks not yet answered, per worker index */

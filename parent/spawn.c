@@ -77,7 +77,8 @@ static int write_maps(pid_t pid)
 static int plan_descriptors(const struct spawn_request *request, int nothing, int plan[CHILD_LISTENER_FD_END])
 {
   for (int number = 0; number < CHILD_LISTENER_FD_END; number++)
-    plan[number] = number == STDERR_FILENO ? STDERR_FILENO : nothing;
+    plan[number] = nothing;
+  plan[STDERR_FILENO] = request->log > 0 ? request->log : STDERR_FILENO;
   for (size_t i = 0; i < request->descriptor_count; i++) {
     const struct spawn_descriptor *descriptor = &request->descriptors[i];
     if (descriptor->number < CHILD_CHANNEL_FD || descriptor->number >= CHILD_LISTENER_FD_END || descriptor->fd < 0 ||

@@ -20,6 +20,7 @@ struct spawn_request {
   uid_t uid;          /* to become */
   gid_t gid;
   unsigned descriptors_max;                   /* RLIMIT_NOFILE of the child */
+  int log;                                    /* becomes descriptor 2; 0: the parent's own standard error */
   const struct spawn_descriptor *descriptors; /* numbers from CHILD_CHANNEL_FD up; gaps below CHILD_LISTENER_FD_END are
                                                  filled with /dev/null, so that no session ever gets a low number */
   size_t descriptor_count;

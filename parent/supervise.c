@@ -23,7 +23,7 @@ static struct timeval milliseconds(unsigned ms)
   return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
 }
 
-static int spawn_with_descriptors(struct child *child, int channel, int counters)
+static int spawn_with_descriptors(struct child *child, int channel, int counters, int log)
 {
   const struct supervisor_settings *set = &child->supervisor->set;
   struct spawn_descriptor descriptors[LISTENERS_MAX + 2];
@@ -42,6 +42,7 @@ static int spawn_with_descriptors(struct child *child, int channel, int counters
     .uid = set->uid,
     .gid = set->gid,
     .descriptors_max = set->descriptors_max,
+    .log = log,
     .descriptors = descriptors,
     .descriptor_count = count,
   };
@@ -59,17 +60,27 @@ static void remember_counters(struct child *child)
   child->page = NULL;
 }
 
+static void close_log(struct child *child)
+{
+  child_log_close(child->log);
+  child->log = NULL;
+}
+
 int child_launch(struct child *child)
 {
   cleanup_fd int ours = -1;
   cleanup_fd int theirs = -1;
   cleanup_fd int counters = -1;
+  cleanup_fd int log = -1;
   int failed = channel_pair(&ours, &theirs);
   if (failed == 0 && child->role == ROLE_WORKER)
     failed = counter_page_create(&counters, &child->page);
   if (failed == 0)
-    failed = spawn_with_descriptors(child, theirs, counters);
+    failed = child_log_open(child->supervisor->set.base, child->title + strlen("sallyport: "), &child->log, &log);
+  if (failed == 0)
+    failed = spawn_with_descriptors(child, theirs, counters, log);
   if (failed < 0) {
+    close_log(child);
     counter_page_unmap(child->page);
     child->page = NULL;
     return failed;
@@ -146,6 +157,7 @@ static void ended(struct child *child, int status)
 {
   struct supervisor *s = child->supervisor;
   char how[80];
+  close_log(child); /* its last words come before the line about its end */
   describe_end(status, how, sizeof how);
   log_write(s->draining ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "%s (pid %d) ended: %s",
             child->title + strlen("sallyport: "), (int)child->pid, how);
@@ -201,6 +213,15 @@ static int prepare_child(struct supervisor *s, struct child *child, enum role ro
   return made ? 0 : -ENOMEM;
 }
 
+static int find_binary(const char *name, char **ret)
+{
+  int failed = spawn_find_binary(name, ret);
+  if (failed < 0)
+    log_error("%s is neither beside this program nor in %s (%s): install it there", name, SALLYPORT_LIBEXECDIR,
+              strerror(-failed));
+  return failed;
+}
+
 int supervisor_new(const struct supervisor_settings *settings, struct supervisor **ret)
 {
   struct supervisor *s = calloc(1, sizeof *s);
@@ -218,9 +239,9 @@ int supervisor_new(const struct supervisor_settings *settings, struct supervisor
     failed = prepare_child(s, &s->children[i], worker ? ROLE_WORKER : ROLE_RESOLVER, worker ? (unsigned)i : 0);
   }
   if (failed == 0)
-    failed = spawn_find_binary("sallyport-worker", &s->worker_binary);
+    failed = find_binary("sallyport-worker", &s->worker_binary);
   if (failed == 0)
-    failed = spawn_find_binary("sallyport-resolver", &s->resolver_binary);
+    failed = find_binary("sallyport-resolver", &s->resolver_binary);
   if (failed < 0) {
     supervisor_free(s);
     return failed;
@@ -240,6 +261,7 @@ void supervisor_free(struct supervisor *s)
 {
   for (size_t i = 0; s->children && i < s->count; i++) {
     struct child *child = &s->children[i];
+    close_log(child);
     child_queue_clear(&child->queue);
     counter_page_unmap(child->page);
     free_event(child->readable);
@@ -286,6 +308,15 @@ void supervisor_drain(struct supervisor *s)
     s->set.handler->finished(s->set.context, 0);
 }
 
+void supervisor_end(struct supervisor *s)
+{
+  s->draining = true;
+  struct msg_end end = {.type = MSG_END};
+  for (size_t i = 0; i < s->count; i++)
+    if (s->children[i].role == ROLE_WORKER && child_serving(&s->children[i]))
+      child_send(&s->children[i], &end, -1);
+}
+
 void supervisor_kill(struct supervisor *s)
 {
   s->draining = true;
@@ -297,6 +328,7 @@ void supervisor_kill(struct supervisor *s)
     if (s->children[i].pid > 0) {
       waitpid(s->children[i].pid, NULL, 0);
       s->children[i].pid = 0;
+      close_log(&s->children[i]);
       remember_counters(&s->children[i]);
     }
 }

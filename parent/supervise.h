@@ -55,6 +55,9 @@ int supervisor_start(struct supervisor *supervisor);
 /* Workers stop accepting and end when their sessions have; the resolver goes last. */
 void supervisor_drain(struct supervisor *supervisor);
 
+/* Workers cut what they have, report it and end. To be followed by supervisor_kill after a moment. */
+void supervisor_end(struct supervisor *supervisor);
+
 /* SIGKILL to all, at once; waits for them. */
 void supervisor_kill(struct supervisor *supervisor);
 

@@ -17,8 +17,8 @@
 #define CHILD_DESCRIPTORS_MAX (1 << 20)            /* fs.nr_open; the filter tells sessions from listeners up to here */
 #define CHILD_MEMORY_BYTES_MAX (UINT64_C(4) << 30) /* heap of a child; what it keeps is bounded far below */
 
-/* Messages. The credit is what fits a SEQPACKET buffer of the default wmem_max with a descriptor each. */
-#define WORKER_CREDIT 128 /* asks in flight per worker */
+/* Messages. What does not fit a SEQPACKET buffer waits in the sender's bounded queue. */
+#define WORKER_CREDIT 2048 /* asks of one worker being answered, slow names and dials included */
 #define CHANNEL_BUFFER_BYTES (4 << 20)
 #define MESSAGES_PER_WAKEUP 64 /* a busy channel must not starve the others */
 
@@ -34,7 +34,7 @@
 #define RESOLVER_CACHE_ENTRIES 4096
 #define RESOLVER_TTL_MAX_S 3600
 #define RESOLVER_TTL_NEGATIVE_MAX_S 60
-#define RESOLVER_LOOKUPS_MAX 1024      /* lookups in flight and waiting; more are answered LOOKUP_OVERLOADED */
+#define RESOLVER_LOOKUPS_MAX 4096      /* lookups in flight and waiting; more are answered LOOKUP_OVERLOADED */
 #define RESOLVER_CHANNELS 128          /* questions in flight: each lookup asks two, IPv6 and IPv4 */
 #define RESOLVER_TRY_MS 1000           /* a question is sent again after it, doubled with each round of nameservers */
 #define RESOLVER_TRIES 3               /* per nameserver */

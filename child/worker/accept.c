@@ -25,7 +25,7 @@ struct listener {
 struct listeners {
   struct worker *worker;
   struct listener listeners[LISTENERS_MAX];
-  size_t paused;
+  size_t used; /* those from here on were never added */
   bool shortage; /* descriptors or memory: until a session ends or the retry comes */
   struct event *retry;
 };
@@ -35,18 +35,21 @@ static int descriptor_of(const struct listener *listener)
   return CHILD_LISTENER_FD_FIRST + (int)(listener - listener->all->listeners);
 }
 
+static bool has_room(const struct listener *listener)
+{
+  return !listener->all->shortage && listener->sessions < listener->all->worker->settings.sessions_max;
+}
+
 static bool may_accept(const struct listener *listener)
 {
   const struct worker *worker = listener->all->worker;
-  return !listener->all->shortage && listener->sessions < worker->settings.sessions_max &&
-         worker->session_count < worker->sessions_fit && ask_possible(worker);
+  return has_room(listener) && worker->session_count < worker->sessions_fit && ask_possible(worker);
 }
 
 static void pause_accepting(struct listener *listener)
 {
   event_del(&listener->event);
   listener->state = LISTENER_PAUSED;
-  listener->all->paused++;
   counter_add(listener->all->worker->counters, COUNTER_ACCEPT_PAUSES, 1);
 }
 
@@ -55,8 +58,6 @@ static void stop(struct listener *listener)
 {
   if (listener->state == LISTENER_ACCEPTING)
     event_del(&listener->event);
-  if (listener->state == LISTENER_PAUSED)
-    listener->all->paused--;
   listener->state = LISTENER_STOPPED;
 }
 
@@ -118,12 +119,14 @@ static unsigned batch_size(struct listener *listener)
   return listener->batch;
 }
 
+/* The kernel has woken this worker alone: whom it leaves in the queue, nobody is woken for again. So the first one is
+   taken even if this very turn has used up the last credit or the last planned descriptor; there are spare ones. */
 static void accept_ready(evutil_socket_t fd, short what, void *argument)
 {
   (void)fd, (void)what;
   struct listener *listener = argument;
   unsigned batch = batch_size(listener);
-  for (unsigned i = 0; i < batch && may_accept(listener); i++)
+  for (unsigned i = 0; i < batch && (i == 0 ? has_room(listener) : may_accept(listener)); i++)
     if (!accept_one(listener))
       break;
   if (listener->state == LISTENER_ACCEPTING && !may_accept(listener))
@@ -134,7 +137,7 @@ static void retry(evutil_socket_t fd, short what, void *argument)
 {
   (void)fd, (void)what;
   struct listeners *listeners = argument;
-  listeners->shortage = false; /* listeners_resume follows in this turn */
+  listeners->shortage = false; /* listeners_adjust follows in this turn */
 }
 
 struct listeners *listeners_new(struct worker *worker)
@@ -166,7 +169,8 @@ int listeners_add(struct listeners *listeners, int descriptor)
 {
   if (descriptor < CHILD_LISTENER_FD_FIRST || descriptor >= CHILD_LISTENER_FD_END)
     return -EINVAL;
-  struct listener *listener = &listeners->listeners[descriptor - CHILD_LISTENER_FD_FIRST];
+  size_t index = (size_t)(descriptor - CHILD_LISTENER_FD_FIRST);
+  struct listener *listener = &listeners->listeners[index];
   if (listener->state != LISTENER_STOPPED)
     return 0;
   if (event_assign(&listener->event, listeners->worker->base, descriptor, EV_READ | EV_PERSIST, accept_ready,
@@ -174,6 +178,8 @@ int listeners_add(struct listeners *listeners, int descriptor)
       loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
     return -EBADF;
   listener->state = LISTENER_ACCEPTING;
+  if (listeners->used <= index)
+    listeners->used = index + 1;
   return 0;
 }
 
@@ -183,20 +189,20 @@ void listeners_session_ended(struct listeners *listeners, uint8_t listener)
   listeners->shortage = false;
 }
 
-void listeners_resume(struct listeners *listeners)
+void listeners_adjust(struct listeners *listeners)
 {
-  for (size_t i = 0; listeners->paused > 0 && i < LISTENERS_MAX; i++) {
+  for (size_t i = 0; i < listeners->used; i++) {
     struct listener *listener = &listeners->listeners[i];
-    if (listener->state != LISTENER_PAUSED || !may_accept(listener) ||
-        loop_add_exclusive(&listeners->worker->loop, &listener->event) < 0)
-      continue;
-    listener->state = LISTENER_ACCEPTING;
-    listeners->paused--;
+    if (listener->state == LISTENER_ACCEPTING && !may_accept(listener))
+      pause_accepting(listener);
+    else if (listener->state == LISTENER_PAUSED && may_accept(listener) &&
+             loop_add_exclusive(&listeners->worker->loop, &listener->event) == 0)
+      listener->state = LISTENER_ACCEPTING;
   }
 }
 
 void listeners_stop(struct listeners *listeners)
 {
-  for (size_t i = 0; i < LISTENERS_MAX; i++)
+  for (size_t i = 0; i < listeners->used; i++)
     stop(&listeners->listeners[i]);
 }

@@ -13,8 +13,9 @@ int listeners_add(struct listeners *listeners, int descriptor);
 /* A client of this listener is gone: room for another. */
 void listeners_session_ended(struct listeners *listeners, uint8_t listener);
 
-/* What made a listener pause may be over: called at the end of each turn. */
-void listeners_resume(struct listeners *listeners);
+/* Pauses where no client could be taken now, resumes where one can: called at the end of each turn. A listener that is
+   watched without need would be woken for clients that another worker could serve. */
+void listeners_adjust(struct listeners *listeners);
 
 /* No more clients. The descriptors stay open and unused. */
 void listeners_stop(struct listeners *listeners);

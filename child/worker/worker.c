@@ -134,6 +134,16 @@ static const char *drain(struct worker *worker)
   return NULL;
 }
 
+/* The parent waits but a moment. */
+static const char *cut_all(struct worker *worker)
+{
+  worker->state = LINK_DRAINING;
+  listeners_stop(worker->listeners);
+  while (worker->sessions)
+    session_end(worker->sessions, ENDING_CUT);
+  return NULL;
+}
+
 static const char *take_message(struct worker *worker, const union message *message, int *descriptor)
 {
   if (!message_allowed(message->type, worker->state))
@@ -149,6 +159,8 @@ static const char *take_message(struct worker *worker, const union message *mess
     return NULL;
   case MSG_DRAIN:
     return drain(worker);
+  case MSG_END:
+    return cut_all(worker);
   default:
     return "a message that is not a worker's";
   }
@@ -206,7 +218,7 @@ static void after_turn(struct worker *worker)
   ask_resume(worker);
   refuse_resume(worker);
   egress_connect_resume(worker);
-  listeners_resume(worker->listeners);
+  listeners_adjust(worker->listeners);
   sessions_free_ended(worker);
   if (worker->state == LINK_DRAINING && worker->session_count == 0) {
     outbox_send_now(worker->outbox);

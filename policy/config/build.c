@@ -33,6 +33,10 @@ static void build_user(struct draft *draft, const char *file)
   if (name && (length == 0 || length > USER_NAME_MAX || name[0] == '-' ||
                strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != length))
     report_error(draft->report, file, draft->user.line, "\"user\" is \"%.60s\", and wants the name of a user", name);
+  if (name && strcmp(name, "root") == 0)
+    report_error(draft->report, file, draft->user.line,
+                 "\"user\" is root, and the children must not be: name a user of their own");
+  draft->config->user_line = draft->user.line;
   draft->config->user = steal_text(&draft->user, DEFAULT_USER, draft->report);
 }
 
@@ -48,6 +52,7 @@ static char *build_path(struct draft *draft, struct text *text, const char *key,
 
 static void build_audit(struct draft *draft, const char *file)
 {
+  draft->config->audit_line = draft->audit.line;
   draft->config->audit = draft->audit.value ? build_path(draft, &draft->audit, "audit", file)
                                             : steal_text(&draft->audit, DEFAULT_AUDIT, draft->report);
 }

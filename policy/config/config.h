@@ -36,7 +36,9 @@ struct config_limits {
 };
 
 struct config {
-  char *path; /* of the main file */
+  char *path;         /* of the main file */
+  unsigned user_line; /* 0: not written */
+  unsigned audit_line;
   char *user; /* "sallyport" */
   enum confinement_mode confinement;
   char *audit; /* path; never NULL */

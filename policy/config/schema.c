@@ -203,6 +203,11 @@ static void read_nameservers(struct walk *walk, const struct schema_key *key, vo
     return read_texts(walk, key, field);
   static const struct choice system_only[] = {{"system", false}, {NULL, false}};
   const struct schema_key as_choice = {.name = key->name, .detail = system_only};
+  const char *value = walk_scalar(walk, key, "\"system\" or a list of addresses");
   unsigned chosen;
-  read_choice(walk, &as_choice, &chosen);
+  if (value && strpbrk(value, ".:"))
+    report_error(walk->report, walk->file, walk_line(walk), "\"%s\" wants a list, as in [ \"%.60s\" ]", key->name,
+                 value);
+  else if (value)
+    read_choice(walk, &as_choice, &chosen);
 }

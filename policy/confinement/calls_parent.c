@@ -69,6 +69,7 @@ static const struct call files[] = {
   CALL(open, "as openat, from older libraries"),
 #endif
   CALL(fstat, "sizes"),
+  CALL(flock, "one daemon per audit log, also when it is opened anew"),
   CALL(newfstatat, "sizes; glibc makes fstat of it"),
 #ifdef __NR_stat
   CALL(stat, "is a file there"),

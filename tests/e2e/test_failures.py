@@ -1,9 +1,13 @@
 """Processes that die, and an audit log that cannot be written."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -118,11 +122,109 @@ class Deaths(unittest.TestCase):
     def test_second_signal_ends_at_once(self):
         sallyport = self.start(limits={"drain_timeout": "5m"})
         _, client = self.open(sallyport)
+        self.echo(client)
         sallyport.process.send_signal(signal.SIGTERM)
         sallyport.wait_log("no new connections")
         sallyport.process.send_signal(signal.SIGTERM)
         self.assertEqual(sallyport.process.wait(harness.PATIENCE_S), 0)
-        self.assertIn(self.end_of(client), ("end", "reset"))
+        self.is_cut(sallyport, client)
+
+    def is_cut(self, sallyport, client):
+        """Nobody takes half a file for a whole one, and the log says whose tunnel it was."""
+        self.assertEqual(self.end_of(client), "reset")
+        self.assertEqual(sallyport.audit(event="end")[0]["ending"], "cut")
+        self.assertEqual(sallyport.audit(event="end")[0]["bytes_up"], 4)
+
+    def test_end_of_patience(self):
+        sallyport = self.start(limits={"drain_timeout": "1s"})
+        _, client = self.open(sallyport)
+        self.echo(client)
+        sallyport.process.send_signal(signal.SIGTERM)
+        self.assertEqual(sallyport.process.wait(harness.PATIENCE_S), 0)
+        self.is_cut(sallyport, client)
+
+    def test_end_with_a_stopped_worker(self):
+        """One that does not take the order is killed after a moment."""
+        sallyport = self.start(limits={"drain_timeout": "1s"})
+        _, client = self.open(sallyport)
+        stopped = sallyport.children()["egress worker 0"]
+        os.kill(stopped, signal.SIGSTOP)
+        sallyport.process.send_signal(signal.SIGTERM)
+        self.assertEqual(sallyport.process.wait(harness.PATIENCE_S), 0)
+        self.assertFalse(harness.is_alive(stopped))
+
+
+class Listeners(unittest.TestCase):
+    """A worker that cannot take a client must not be the one that is woken for it."""
+
+    CREDIT = 2048  # shared/limits.h
+
+    def start(self, **settings):
+        origin = self.enterContext(EchoOrigin())
+        self.target = f"allowed.test:{origin.port}"
+        return self.enterContext(
+            harness.Sallyport(
+                allow=[entry("allowed.test", origin.port), "slow.test"], hosts=["127.0.0.1 allowed.test"], **settings
+            )
+        )
+
+    def test_every_place_is_found(self):
+        workers = 4
+        sallyport = self.start(workers=workers, limits={"connections_per_listener": workers})
+        for _ in range(5):
+            clients = [tunnel(sallyport.port, self.target) for _ in range(workers)]
+            self.assertEqual(sallyport.counters()["tunnels_open"], workers)
+            with connect(sallyport.port, "denied.test:443") as waiting:
+                for client in clients:
+                    client.close()
+                self.assertIn(" 403 ", read_head(waiting), "it is served when a place is free")
+            sallyport.wait_counter("sessions_open", 0)
+
+    def test_a_worker_without_credit(self):
+        silent = self.enterContext(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        silent.bind(("127.0.0.1", 0))
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        sallyport = self.start(nameservers=[server], limits={"dns_timeout": "60s", "head_timeout": "60s"})
+        slow = contextlib.ExitStack()
+        self.addCleanup(slow.close)
+        with sallyport.only_worker(0):
+            clients = [
+                slow.enter_context(socket.create_connection(("127.0.0.1", sallyport.port)))
+                for _ in range(self.CREDIT + 10)
+            ]
+            sallyport.wait_counter("sessions_open", len(clients) + 1)
+        for client in clients:
+            client.sendall(b"CONNECT slow.test:443 HTTP/1.1\r\nHost: slow.test:443\r\n\r\n")
+        sallyport.wait_counter("asks_open", self.CREDIT)
+        for _ in range(20):
+            with connect(sallyport.port, self.target, timeout=5) as client:
+                self.assertIn(" 200 ", read_head(client))
+
+
+class Log(unittest.TestCase):
+    def test_nobody_reads_it(self):
+        """A pipe that is full holds up no client; what was left out is said when there is room again."""
+
+        class Unread(harness.Sallyport):
+            may_read = threading.Event()
+
+            def read_log(self, stream):
+                fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, 4096)
+                self.may_read.wait(harness.PATIENCE_S * 4)
+                super().read_log(stream)
+
+        with Unread(allow=["example.org"], limits={"drain_timeout": "5s"}) as sallyport:
+            self.addCleanup(sallyport.may_read.set)
+            for _ in range(500):
+                line, _, _ = refusal(sallyport.port, "denied.test:443")
+                self.assertIn(" 403 ", line)
+            sallyport.may_read.set()
+
+            def told():
+                refusal(sallyport.port, "denied.test:443")  # the first line of a new second says what went before
+                return sallyport.find_log("lines were left out: the log was not read")
+
+            wait_until(told, "a word about the lines that are missing")
 
 
 class Audit(unittest.TestCase):

@@ -135,7 +135,7 @@ class ChildrenOfRoot(Children):
             found = descriptors(pid)
             kinds = {number: kind(link) for number, link in found.items()}
             worker = title.startswith("egress")
-            special = {0: "/dev/null", 1: "/dev/null", 2: "pipe", 3: "socket"}
+            special = {0: "/dev/null", 1: "/dev/null", 2: "socket", 3: "socket"}
             if worker:
                 special[4] = "/memfd:sallyport-counters (deleted)"
                 special[LISTENER_FD] = "socket"

@@ -66,6 +66,8 @@ static const struct problem_row {
   {TWO_LINES "  - { listen: fd:x, policy: p }\n", "this version does not have Unix sockets and socket activation"},
   /* resolver */
   {"resolver: { nameservers: sytem }\n", "did you mean \"system\"?"},
+  {"resolver: { nameservers: 192.0.2.53 }\n", "wants a list, as in [ \"192.0.2.53\" ]"},
+  {"user: root\n", "the children must not be"},
   {"resolver: { nameservers: [] }\n", "\"nameservers\" is empty"},
   {"resolver: { nameservers: [ ns.test:53 ] }\n", "nameserver \"ns.test:53\""},
   {"resolver: { nameservers: [ \"127.1:53\" ] }\n", "nameserver \"127.1:53\""},

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
@@ -155,16 +156,59 @@ Test(audit, a_partial_last_line_of_a_crash_does_not_swallow_the_next)
   int fd = open(path, O_WRONLY | O_APPEND);
   cr_assert_eq(write(fd, "{\"time\":", 8), 8);
   close(fd);
-  struct audit *second;
-  cr_assert_eq(audit_open(path, 100, &second), 0);
-  audit_line_begin(second, AUDIT_GATE, "grant");
-  audit_line_end(second);
-  cr_expect(audit_commit(second));
-  audit_close(second);
+  audit_close(audit);
+  cr_assert_eq(audit_open(path, 100, &audit), 0);
+  audit_line_begin(audit, AUDIT_GATE, "grant");
+  audit_line_end(audit);
+  cr_expect(audit_commit(audit));
   FILE *file = fopen(path, "r");
   char text[256];
   cr_assert_not_null(fgets(text, sizeof text, file));
   cr_assert_not_null(fgets(text, sizeof text, file));
   fclose(file);
   cr_expect_not_null(strstr(text, "\"event\":\"grant\""));
+}
+
+Test(audit, a_rotated_file_is_left_alone_and_a_new_one_written)
+{
+  char aside[80];
+  snprintf(aside, sizeof aside, "%s.1", path);
+  line(AUDIT_GATE, "grant", "x");
+  cr_assert(audit_commit(audit));
+  off_t before = file_size();
+  cr_assert_eq(rename(path, aside), 0);
+  line(AUDIT_GATE, "grant", "y");
+  cr_expect(audit_commit(audit));
+  cr_expect_eq(sound_lines(), 1);
+  struct stat now;
+  cr_assert_eq(stat(aside, &now), 0);
+  cr_expect_eq(now.st_size, before);
+  unlink(aside);
+}
+
+Test(audit, a_second_daemon_is_refused)
+{
+  struct audit *second;
+  cr_expect_eq(audit_open(path, 100, &second), -EBUSY);
+}
+
+Test(audit, thousands_of_reports_in_one_round_are_all_written)
+{
+  const int reports = 20000;
+  for (int i = 0; i < reports; i++)
+    line(AUDIT_REPORT, "end", "a worker died with many tunnels, each of which has its line");
+  cr_expect(audit_commit(audit));
+  cr_expect_eq(sound_lines(), reports);
+}
+
+Test(audit, a_symbolic_link_is_refused_with_a_hint)
+{
+  char name[80];
+  struct audit *second;
+  snprintf(name, sizeof name, "%s.link", path);
+  cr_assert_eq(symlink(path, name), 0);
+  int failed = audit_open(name, 100, &second);
+  cr_expect_eq(failed, -ELOOP);
+  cr_expect_not_null(strstr(audit_open_hint(failed), "symbolic link"));
+  unlink(name);
 }

@@ -141,15 +141,6 @@ Test(channel, a_lost_descriptor_is_told)
   cr_expect_eq(m.ASK_EGRESS.ask, 7);
 }
 
-Test(channel, the_credit_fits_the_buffer)
-{
-  /* Verdicts with a descriptor and refusals, the largest there are: a worker's whole credit fits unread. */
-  struct msg_refusal refusal = {.type = MSG_REFUSAL};
-  struct msg_grant grant = {.type = MSG_GRANT};
-  for (int i = 0; i < WORKER_CREDIT; i++)
-    cr_assert_eq(channel_send(ours, i % 2 ? (void *)&refusal : (void *)&grant, i % 2 ? -1 : STDIN_FILENO), 0, "%d", i);
-}
-
 Test(channel, a_full_channel_says_so_and_sends_nothing)
 {
   struct msg_refusal refusal = {.type = MSG_REFUSAL};
