@@ -25,7 +25,7 @@ struct listener {
 struct listeners {
   struct worker *worker;
   struct listener listeners[LISTENERS_MAX];
-  size_t used; /* those from here on were never added */
+  size_t used;   /* those from here on were never added */
   bool shortage; /* descriptors or memory: until a session ends or the retry comes */
   struct event *retry;
 };
